@@ -1,0 +1,42 @@
+# `make demo` and `make test` do everything on a machine with Python 3.11+, make and pip.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: demo test quick format lint types bench docs clean
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet -c constraints.txt torch==2.13.0
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[all,dev]"
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/python -m tellapart.demo --out demo-out
+
+test: $(STAMP)
+	$(BIN)/python -m pytest
+
+quick: $(STAMP)
+	$(BIN)/python -m pytest -m "not slow"
+
+format: $(STAMP)
+	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks
+
+lint: $(STAMP)
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks $(BENCH)
+
+docs: $(STAMP)
+	$(BIN)/python -m tellapart.report.docs --out docs
+
+clean:
+	rm -rf build dist demo-out .pytest_cache .mypy_cache .ruff_cache src/*.egg-info
