@@ -1,0 +1,256 @@
+"""A pack: pictures, captions, vocabulary and splits on disk, and all that is computed from them later.
+
+    PACK/
+      pack.json         name, text rules, counts, fingerprint; written last
+      pictures.jsonl    id, file, split, width, height; a picture's row is its line number
+      captions.jsonl    picture (row, -1 for unpaired text), text as given, words after the text rules, split
+      vocabulary.json
+      tokens.npy        word ids of all captions end to end (no START, no END); offsets.npy [C + 1]; owner.npy [C]
+      phrases.jsonl     caption, first and last + 1 word, boxes in fractions of the picture, entity, kinds (optional)
+      detections.jsonl  picture, boxes in fractions of the picture, scores, labels (optional)
+      columns/NAME.npy  one row a caption, a token or a picture: sentence targets, noun masks, … (optional)
+      features/NAME/    see tellapart.vision.store (optional)
+
+A pack alone feeds any recipe. Opening it needs numpy only, and large arrays stay on disk until read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tellapart.data.files import atomic_folder, read_json, read_lines, save_array, write_json, write_lines
+from tellapart.errors import InputError
+from tellapart.text.vocabulary import Vocabulary
+
+FORMAT = 1
+NO_PICTURE = -1
+
+
+@dataclass(frozen=True)
+class Picture:
+    id: str
+    file: str
+    """Path relative to the pack's `root`, or absolute; empty where only features exist."""
+    split: str
+    """train, val, test, restval, or none."""
+    width: int = 0
+    height: int = 0
+
+
+@dataclass(frozen=True)
+class Caption:
+    picture: int
+    """Row of its picture, or -1 for a sentence with no picture."""
+    text: str
+    """As the source has it: what metrics compare with."""
+    words: tuple[str, ...]
+    """After the text rules: what models read. Rare words are still themselves here and UNK only in `tokens`."""
+    split: str
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """Words first … last - 1 of a caption name an entity that has boxes in the picture."""
+
+    caption: int
+    first: int
+    last: int
+    boxes: tuple[tuple[float, float, float, float], ...]
+    """x1 y1 x2 y2 as fractions of width and height; empty where the source has no box for it."""
+    entity: str = ""
+    kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Detections:
+    """A detector's boxes for one picture, best first."""
+
+    picture: int
+    boxes: tuple[tuple[float, float, float, float], ...]
+    scores: tuple[float, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows of the pack that belong to one split."""
+
+    pictures: np.ndarray  # [I] int64
+    captions: np.ndarray  # [C] int64
+
+
+@dataclass(frozen=True)
+class Column:
+    """An array computed beside the captions or pictures. `per` says what a row stands for: caption, token, picture."""
+
+    values: np.ndarray
+    per: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class Pack:
+    """An opened pack. Cheap to open; lists are read when first asked for."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / "pack.json").is_file():
+            raise InputError(f"{self.folder} is not a pack: it has no pack.json. Make one with `tellapart prepare`.")
+        self.manifest: dict[str, Any] = read_json(self.folder / "pack.json")
+        if self.manifest.get("format") != FORMAT:
+            raise InputError(f"{self.folder} has pack format {self.manifest.get('format')}, not {FORMAT}; prepare it anew.")
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever a picture, caption, split or text rule does."""
+        return str(self.manifest["fingerprint"])
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary.load(self.folder / "vocabulary.json")
+
+    @cached_property
+    def pictures(self) -> list[Picture]:
+        return [Picture(**row) for row in read_lines(self.folder / "pictures.jsonl")]
+
+    @cached_property
+    def captions(self) -> list[Caption]:
+        rows = read_lines(self.folder / "captions.jsonl")
+        return [Caption(row["picture"], row["text"], tuple(row["words"]), row["split"]) for row in rows]
+
+    @cached_property
+    def phrases(self) -> list[Phrase]:
+        rows = self._optional_lines("phrases.jsonl")
+        return [
+            Phrase(r["caption"], r["first"], r["last"], _boxes(r["boxes"]), r["entity"], tuple(r["kinds"])) for r in rows
+        ]
+
+    @cached_property
+    def detections(self) -> dict[int, Detections]:
+        """By picture row; pictures the detector never saw are absent."""
+        rows = self._optional_lines("detections.jsonl")
+        return {
+            r["picture"]: Detections(r["picture"], _boxes(r["boxes"]), tuple(r["scores"]), tuple(r["labels"])) for r in rows
+        }
+
+    @cached_property
+    def tokens(self) -> np.ndarray:
+        return np.load(self.folder / "tokens.npy", mmap_mode="r")
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        return np.load(self.folder / "offsets.npy")
+
+    @cached_property
+    def owner(self) -> np.ndarray:
+        return np.load(self.folder / "owner.npy")
+
+    def split(self, name: str) -> Split:
+        """Rows of `train`, `val`, `test`, …; `all` is every row."""
+        everything = name == "all"
+        pictures = [row for row, picture in enumerate(self.pictures) if everything or picture.split == name]
+        captions = [row for row, caption in enumerate(self.captions) if everything or caption.split == name]
+        if not pictures and not captions:
+            known = sorted({picture.split for picture in self.pictures} | {caption.split for caption in self.captions})
+            raise InputError(f"{self.folder} has nothing in the split '{name}'; it has {', '.join(known)}.")
+        return Split(np.asarray(pictures, dtype=np.int64), np.asarray(captions, dtype=np.int64))
+
+    @cached_property
+    def captions_of(self) -> list[list[int]]:
+        """Caption rows of each picture row."""
+        rows: list[list[int]] = [[] for _ in self.pictures]
+        for caption, picture in enumerate(self.owner.tolist()):
+            if picture >= 0:
+                rows[picture].append(caption)
+        return rows
+
+    def picture_path(self, row: int) -> Path:
+        """Where the picture lies; a relative `root` is taken from the pack's own folder."""
+        return self.folder / self.manifest.get("root", "") / self.pictures[row].file
+
+    def column(self, name: str) -> Column:
+        path = self.folder / "columns" / f"{name}.npy"
+        if not path.is_file():
+            raise InputError(f"{self.folder} has no column '{name}'; compute it with `tellapart annotate {self.folder}`.")
+        facts = read_json(path.with_suffix(".json"))
+        return Column(np.load(path, mmap_mode="r"), facts.pop("per"), facts)
+
+    def has_column(self, name: str) -> bool:
+        return (self.folder / "columns" / f"{name}.npy").is_file()
+
+    def save_column(self, name: str, values: np.ndarray, per: str, facts: dict[str, Any] | None = None) -> None:
+        """Rows must be as many as what `per` names: captions, tokens or pictures."""
+        rows = {"caption": len(self.owner), "token": len(self.tokens), "picture": len(self.pictures)}
+        if per not in rows or len(values) != rows[per]:
+            raise InputError(f"Column '{name}' has {len(values)} rows per {per}; this pack needs one of {rows}.")
+        write_json(self.folder / "columns" / f"{name}.json", {"per": per, **(facts or {})})
+        save_array(self.folder / "columns" / f"{name}.npy", values)
+
+    def feature_names(self) -> list[str]:
+        return sorted(path.parent.name for path in self.folder.glob("features/*/features.json"))
+
+    def feature_folder(self, name: str) -> Path:
+        return self.folder / "features" / name
+
+    def _optional_lines(self, name: str) -> list[Any]:
+        path = self.folder / name
+        return read_lines(path) if path.is_file() else []
+
+
+def _boxes(rows: Sequence[Sequence[float]]) -> tuple[tuple[float, float, float, float], ...]:
+    return tuple((row[0], row[1], row[2], row[3]) for row in rows)
+
+
+def write_pack(
+    folder: Path,
+    name: str,
+    root: str,
+    pictures: Sequence[Picture],
+    captions: Sequence[Caption],
+    vocabulary: Vocabulary,
+    rules: dict[str, Any],
+    phrases: Sequence[Phrase] = (),
+    detections: Sequence[Detections] = (),
+    report: dict[str, Any] | None = None,
+) -> Pack:
+    """Write a whole pack in one go; until the last byte is down, no folder of that name exists."""
+    encoded = [vocabulary.encode(caption.words) for caption in captions]
+    lengths = np.asarray([len(ids) for ids in encoded], dtype=np.int64)
+    tokens = np.asarray([index for ids in encoded for index in ids], dtype=np.int32)
+    offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+    owner = np.asarray([caption.picture for caption in captions], dtype=np.int64)
+
+    digest = hashlib.sha256()
+    digest.update("\n".join(f"{picture.id}\t{picture.split}" for picture in pictures).encode())
+    digest.update("\n".join(vocabulary.words).encode())
+    for array in (tokens, offsets, owner):
+        digest.update(array.tobytes())
+
+    manifest = {
+        "format": FORMAT,
+        "name": name,
+        "root": root,
+        "fingerprint": digest.hexdigest()[:16],
+        "rules": rules,
+        "counts": {"pictures": len(pictures), "captions": len(captions), "words": len(vocabulary)},
+    }
+    with atomic_folder(folder) as partial:
+        write_lines(partial / "pictures.jsonl", [asdict(picture) for picture in pictures])
+        write_lines(partial / "captions.jsonl", [asdict(caption) for caption in captions])
+        vocabulary.save(partial / "vocabulary.json")
+        save_array(partial / "tokens.npy", tokens)
+        save_array(partial / "offsets.npy", offsets)
+        save_array(partial / "owner.npy", owner)
+        if phrases:
+            write_lines(partial / "phrases.jsonl", [asdict(phrase) for phrase in phrases])
+        if detections:
+            write_lines(partial / "detections.jsonl", [asdict(found) for found in detections])
+        write_json(partial / "report.json", report or {})
+        write_json(partial / "pack.json", manifest)
+    return Pack(folder)

@@ -1,0 +1,52 @@
+"""What an objective or an evaluation may know of the run it is part of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from tellapart.data.batches import Batches
+from tellapart.data.pack import Pack
+from tellapart.errors import InputError
+from tellapart.text.vocabulary import Vocabulary
+from tellapart.types import ModelInputs
+from tellapart.vision.store import FeatureStore
+
+
+@dataclass(frozen=True)
+class Context:
+    pack: Pack
+    inputs: ModelInputs
+    batches: Batches
+    """Makes `Batch`es of any rows: `batches.epoch(...)` in training, `batches.in_order(split)` in evaluation."""
+    store: FeatureStore | None
+    device: torch.device
+    train_split: str = "train"
+    models: dict[str, nn.Module] = field(default_factory=dict)
+    """Finished models of this recipe's earlier stages, by stage name; `previous` is the last one."""
+    load_run: Callable[[str], tuple[nn.Module, Vocabulary]] | None = None
+    """Opens a run folder; given by the training layer so that objectives need not know run folders."""
+
+    def model(self, name: str) -> nn.Module:
+        """A frozen model in eval mode: an earlier stage by name, or a run folder by path.
+
+        A run folder with another vocabulary is refused: its word ids would mean other words.
+        """
+        if name in self.models:
+            model = self.models[name]
+        elif self.load_run is not None:
+            model, vocabulary = self.load_run(name)
+            if vocabulary.words != self.inputs.vocabulary.words:
+                raise InputError(
+                    f"{name} was trained with another vocabulary ({len(vocabulary)} words, here "
+                    f"{len(self.inputs.vocabulary)}). Train it on this pack, or prepare this pack with its vocabulary."
+                )
+        else:
+            raise InputError(f"No earlier stage or run is called '{name}'; known stages: {', '.join(self.models) or 'none'}.")
+        model = model.to(self.device).eval()
+        for parameter in model.parameters():
+            parameter.requires_grad_(False)
+        return model

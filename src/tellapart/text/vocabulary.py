@@ -1,0 +1,68 @@
+"""Words and their numbers. The four special tokens have fixed ids, in every pack and every run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tellapart.data.files import write_text
+from tellapart.errors import InputError
+
+PAD, START, END, UNK = 0, 1, 2, 3
+SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """An ordered set of words; `words[:4]` are the special tokens.
+
+    >>> vocabulary = Vocabulary.from_words(["a", "dog", "runs"])
+    >>> vocabulary.encode(["a", "cat", "runs"])
+    [4, 3, 6]
+    >>> vocabulary.decode([1, 4, 5, 6, 2, 0, 0])
+    'a dog runs'
+    """
+
+    words: tuple[str, ...]
+    ids: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.words[:4] != SPECIAL:
+            raise InputError(f"A vocabulary must begin with {', '.join(SPECIAL)}; this one begins {self.words[:4]}.")
+        ids = {word: index for index, word in enumerate(self.words)}
+        if len(ids) != len(self.words):
+            raise InputError("The vocabulary lists a word twice; remove the second one.")
+        object.__setattr__(self, "ids", ids)
+
+    @classmethod
+    def from_words(cls, words: Iterable[str]) -> Vocabulary:
+        return cls(SPECIAL + tuple(words))
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def encode(self, tokens: Sequence[str]) -> list[int]:
+        """Ids of the words, UNK for strangers; no START or END."""
+        return [self.ids.get(token, UNK) for token in tokens]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The sentence up to END, special tokens left out."""
+        kept: list[str] = []
+        for index in ids:
+            if index == END:
+                break
+            if index > UNK:
+                kept.append(self.words[index])
+        return " ".join(kept)
+
+    def save(self, path: Path) -> None:
+        write_text(path, json.dumps(list(self.words), ensure_ascii=False, indent=0))
+
+    @classmethod
+    def load(cls, path: Path) -> Vocabulary:
+        try:
+            return cls(tuple(json.loads(path.read_text(encoding="utf-8"))))
+        except (OSError, json.JSONDecodeError) as error:
+            raise InputError(f"Cannot read the vocabulary {path}: {error}. Prepare the data anew.") from error

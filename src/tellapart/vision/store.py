@@ -1,0 +1,89 @@
+"""Features on disk: memory-mapped float16 rows with offsets, so that a batch reads only its own pictures.
+
+    features/NAME/
+      features.json   kind (vector, grid, regions), width, backbone, how it was made; written last
+      values.f16      all rows end to end [rows, width]
+      offsets.npy     [pictures + 1]: picture i has rows offsets[i] … offsets[i + 1] - 1
+      boxes.npy       [rows, 4] x1 y1 x2 y2 as fractions of width and height (grid, regions)
+      scores.npy      [rows] detector scores (regions)
+      labels.npy      [rows] index into features.json's `label_names`, -1 for none (regions)
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tellapart.data.files import read_json
+from tellapart.errors import InputError
+
+
+class FeatureStore:
+    """Opened features of a pack; rows follow the pack's pictures. Safe to open by path in each worker."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / "features.json").is_file():
+            raise InputError(f"No finished features at {self.folder}; make them with `tellapart extract`.")
+        self.facts: dict[str, Any] = read_json(self.folder / "features.json")
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def kind(self) -> str:
+        return str(self.facts["kind"])
+
+    @property
+    def width(self) -> int:
+        return int(self.facts["width"])
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        return np.load(self.folder / "offsets.npy")
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        return np.memmap(self.folder / "values.f16", dtype=np.float16, mode="r").reshape(-1, self.width)
+
+    @cached_property
+    def boxes(self) -> np.ndarray | None:
+        return self._optional("boxes")
+
+    @cached_property
+    def scores(self) -> np.ndarray | None:
+        return self._optional("scores")
+
+    @cached_property
+    def labels(self) -> np.ndarray | None:
+        return self._optional("labels")
+
+    @property
+    def label_names(self) -> list[str]:
+        return list(self.facts.get("label_names", []))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def most_rows(self) -> int:
+        return int(np.diff(self.offsets).max(initial=0))
+
+    def gather(self, pictures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Row numbers [I, R] (0 where there is none) and mask [I, R] of some pictures' feature rows."""
+        first, last = self.offsets[pictures], self.offsets[pictures + 1]
+        counts = last - first
+        if len(counts) and counts.min() == 0:
+            missing = int(pictures[int(counts.argmin())])
+            raise InputError(f"Picture row {missing} has no features in {self.folder}; run `tellapart extract` again.")
+        steps = np.arange(counts.max(initial=0))
+        mask = steps[None, :] < counts[:, None]
+        return np.where(mask, first[:, None] + steps[None, :], 0), mask
+
+    def _optional(self, name: str) -> np.ndarray | None:
+        path = self.folder / f"{name}.npy"
+        return np.load(path, mmap_mode="r") if path.is_file() else None
