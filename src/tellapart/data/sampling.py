@@ -1,0 +1,106 @@
+"""Which rows go into which batch: an order that depends only on seed, stage and epoch, so that it can be resumed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tellapart.data.pack import Pack, Split
+from tellapart.errors import InputError
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How an epoch is cut into batches."""
+
+    batch: int = 128
+    """Captions a batch; with `captions_each` set, pictures a batch."""
+    captions_each: int | None = None
+    """None: captions are shuffled one by one (each once an epoch). k: pictures are shuffled, each with k of its captions."""
+    split: str = "train"
+    """The split to learn from; several joined by '+', such as train+restval."""
+    what: str = "pairs"
+    """pairs, texts (sentences with no pictures), or pictures (with no sentences)."""
+    columns: tuple[str, ...] = ()
+    """Pack columns that batches bring along."""
+    longest: int | None = None
+    """Sentences are cut to this many words."""
+    drop_last: bool = True
+    """Leave out the last batch of an epoch when it is smaller than the others."""
+    steps: int | None = None
+    """Steps an epoch; None: as many as the data has."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The rows of one batch; `captions` None means all of each picture's, empty means none."""
+
+    captions: np.ndarray
+    pictures: np.ndarray | None = None
+
+
+def split_rows(pack: Pack, names: str) -> Split:
+    parts = [pack.split(name) for name in names.split("+")]
+    return Split(np.concatenate([p.pictures for p in parts]), np.concatenate([p.captions for p in parts]))
+
+
+def draw_epoch(pack: Pack, sampling: Sampling, seed: tuple[int, ...]) -> list[Draw]:
+    """All batches of one epoch as rows of the pack; `seed` is (seed, stage, epoch)."""
+    random = np.random.default_rng(list(seed))
+    rows = split_rows(pack, sampling.split)
+    if sampling.what == "pictures":
+        draws = [Draw(np.zeros(0, np.int64), part) for part in _parts(random.permutation(rows.pictures), sampling)]
+    elif sampling.what == "texts" or sampling.captions_each is None:
+        unpaired = pack.owner[rows.captions] < 0
+        wanted = unpaired if sampling.what == "texts" else ~unpaired
+        captions = rows.captions[wanted]
+        if not len(captions):
+            raise InputError(f"The split '{sampling.split}' of {pack.folder} has no {sampling.what} to learn from.")
+        draws = [Draw(part) for part in _parts(random.permutation(captions), sampling)]
+    else:
+        described = np.asarray([p for p in rows.pictures if pack.captions_of[p]], dtype=np.int64)
+        if not len(described):
+            raise InputError(f"No picture in the split '{sampling.split}' of {pack.folder} has a caption.")
+        draws = [
+            Draw(_some_captions(pack, part, sampling.captions_each, random), part)
+            for part in _parts(random.permutation(described), sampling)
+        ]
+    if sampling.steps is None:
+        return draws
+    while len(draws) < sampling.steps:
+        more = draw_epoch(pack, replace(sampling, steps=None), (*seed, len(draws)))
+        draws = draws + more
+    return draws[: sampling.steps]
+
+
+def _parts(rows: np.ndarray, sampling: Sampling) -> list[np.ndarray]:
+    size = min(sampling.batch, len(rows))
+    parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+    return parts[:-1] if sampling.drop_last and len(parts) > 1 and len(parts[-1]) < size else parts
+
+
+def _some_captions(pack: Pack, pictures: np.ndarray, each: int, random: np.random.Generator) -> np.ndarray:
+    chosen = []
+    for picture in pictures:
+        own = pack.captions_of[picture]
+        if len(own) >= each:
+            chosen.extend(random.permutation(own)[:each].tolist())
+        else:
+            chosen.extend(random.choice(own, each).tolist())
+    return np.asarray(chosen, dtype=np.int64)
+
+
+def share_of_rank(draw: Draw, owner: np.ndarray, rank: int, world: int) -> Draw:
+    """One process's part of a global batch, cut by picture so that no picture stands in two parts."""
+    if world == 1:
+        return draw
+    if draw.pictures is not None:
+        mine = np.array_split(draw.pictures, world)[rank]
+        return Draw(draw.captions[np.isin(owner[draw.captions], mine)], mine)
+    owners = owner[draw.captions]
+    if len(owners) and owners.min() < 0:
+        return Draw(np.array_split(draw.captions, world)[rank])
+    unique, first = np.unique(owners, return_index=True)
+    mine = np.array_split(unique[np.argsort(first, kind="stable")], world)[rank]
+    return Draw(draw.captions[np.isin(owners, mine)])
