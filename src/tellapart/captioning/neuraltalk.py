@@ -1,0 +1,68 @@
+"""NeuralTalk2 (Karpathy and Fei-Fei; paper 1, section 5.2): the picture is the first word an LSTM reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from tellapart.captioning.fast_path import Read
+from tellapart.captioning.picture_input import PictureInput
+from tellapart.captioning.words import WordTable
+from tellapart.types import Forced, Images, ModelInputs, State, Step
+
+
+@dataclass(frozen=True)
+class NeuralTalk2:
+    """NeuralTalk2: one LSTM; the picture enters once, before the first word."""
+
+    hidden: int = 512
+    """Width of the LSTM and of the words."""
+    dropout: float = 0.5
+    """On the LSTM's output, before the words are predicted."""
+    word_dropout: float = 0.0
+    """On the vectors of the words read; the paper's model has none."""
+    scaling: str = "none"
+    """Picture features as they are (none), standardised row by row (layer), or of length one (unit)."""
+    tied: bool = False
+    """One table reads and predicts words."""
+
+    def build(self, inputs: ModelInputs) -> NeuralTalk2Model:
+        return NeuralTalk2Model(self, len(inputs.vocabulary), inputs.feature_width)
+
+
+class NeuralTalk2Model(nn.Module):
+    picture_state: tuple[str, ...] = ()
+
+    def __init__(self, config: NeuralTalk2, words: int, feature_width: int) -> None:
+        super().__init__()
+        self.picture = PictureInput(feature_width, config.hidden, dropout=0.0, scaling=config.scaling)
+        self.words = WordTable(words, config.hidden, config.hidden, config.tied)
+        self.lstm = nn.LSTM(config.hidden, config.hidden, batch_first=True)
+        self.word_dropout = nn.Dropout(config.word_dropout)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def start(self, images: Images) -> State:
+        """The LSTM's memory after it has read the picture; what it says at that step is not used."""
+        picture = self.picture(images.pooled())  # [N, H]
+        _, (hidden, cell) = self.lstm(picture.unsqueeze(1))
+        return {"hidden": hidden[0], "cell": cell[0]}  # [N, H] each
+
+    def step(self, word: Tensor, state: State) -> Step:
+        read, hidden, cell = self._run(word.unsqueeze(1), state)
+        return Step(self.logits(read[:, 0]), {"hidden": hidden, "cell": cell})
+
+    def read(self, state: State, tokens: Tensor) -> Read:
+        """All words but the last, in one pass of the LSTM."""
+        return Read(self._run(tokens[:, :-1], state)[0])
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return self.words.logits(hidden)
+
+    def forward(self, images: Images, tokens: Tensor) -> Forced:
+        return Forced(self.logits(self.read(self.start(images), tokens).hidden))
+
+    def _run(self, words: Tensor, state: State) -> tuple[Tensor, Tensor, Tensor]:
+        memory = (state["hidden"].unsqueeze(0).contiguous(), state["cell"].unsqueeze(0).contiguous())
+        output, (hidden, cell) = self.lstm(self.word_dropout(self.words(words)), memory)
+        return self.dropout(output), hidden[0], cell[0]

@@ -1,0 +1,166 @@
+"""Beam search, batched over pictures and beams; finished sentences stay in the beam and go on competing."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tellapart.decoding.constraints import Constraints, barred
+from tellapart.decoding.decoded import Decoded
+from tellapart.decoding.sampling import UNCONSTRAINED
+from tellapart.errors import InputError
+from tellapart.protocols import Captioner
+from tellapart.text.vocabulary import END, PAD, START
+from tellapart.types import Images, State
+
+
+def beam(
+    captioner: Captioner,
+    images: Images,
+    width: int = 3,
+    length_power: float = 0.0,
+    max_words: int = 20,
+    constraints: Constraints = UNCONSTRAINED,
+) -> Decoded:
+    """The best sentence found for each picture: row i is picture i's."""
+    found = beams(captioner, images, width, length_power, max_words, constraints)
+    return found.select(torch.arange(len(images), device=found.tokens.device) * width)
+
+
+@torch.no_grad()
+def beams(
+    captioner: Captioner,
+    images: Images,
+    width: int = 3,
+    length_power: float = 0.0,
+    max_words: int = 20,
+    constraints: Constraints = UNCONSTRAINED,
+) -> Decoded:
+    """All `width` sentences of each picture, best first: row i * width + j is picture i's j-th.
+
+    length_power: sentences are ranked by log-probability / (words + END) ** length_power; 0 ranks by the sum
+    itself, 1 by the mean of a word. A picture leaves the batch as soon as all its sentences are finished.
+    """
+    if width < 1:
+        raise InputError(f"A beam needs a width of at least 1, not {width}.")
+    search = _Search(captioner, captioner.start(images), width, length_power, constraints)
+    for time in range(max_words + 1):
+        search.step(last=time == max_words)
+        if not len(search.rows):
+            break
+    return search.result(len(images), max_words + 1)
+
+
+class _Search:
+    """The beams of the pictures still being written, picture-major, and the shelf of those that are done."""
+
+    def __init__(
+        self, captioner: Captioner, state: State, width: int, length_power: float, constraints: Constraints
+    ) -> None:
+        self.captioner, self.width, self.length_power, self.constraints = (
+            captioner,
+            width,
+            length_power,
+            constraints,
+        )
+        self.fixed = set(getattr(captioner, "picture_state", ()))
+        first = next(iter(state.values()))
+        self.device, pictures = first.device, first.shape[0]
+        self.state = {name: value.repeat_interleave(width, 0) for name, value in state.items()}
+        self.rows = torch.arange(pictures, device=self.device)  # pictures still in the batch
+        self.said = torch.zeros(pictures * width, 0, dtype=torch.long, device=self.device)
+        self.looks: Tensor | None = None  # [I * width, t, R]
+        # Only one beam is alive at first, or all would say the same.
+        self.total = torch.full((pictures, width), -torch.inf, device=self.device)
+        self.total[:, 0] = 0.0
+        self.shelf: list[tuple[Tensor, Tensor, Tensor, Tensor | None]] = []
+
+    def step(self, last: bool) -> None:
+        pictures, width = len(self.rows), self.width
+        time = self.said.shape[1]
+        word = self.said[:, -1] if time else torch.full((pictures * width,), START, device=self.device)
+        step = self.captioner.step(word, self.state)
+        words = step.logits.shape[-1]
+        finished = (word == END) | (word == PAD)  # [N]
+        own = functional.log_softmax(step.logits.float(), -1)
+        own = own.masked_fill(barred(words, self.said, self.constraints, last), -torch.inf)
+        own[finished] = -torch.inf
+        own[finished, PAD] = 0.0  # a finished sentence goes on unchanged, at no cost
+        # The best `width` of a picture are among the best `width` of each of its beams.
+        per_beam, per_word = own.topk(min(width, words), -1)  # [N, width]
+        total = (self.total.view(-1, 1) + per_beam).view(pictures, -1)  # [I, width * width]
+        picked = self._rank(total, finished.view(pictures, width), time).topk(width, -1).indices  # [I, width]
+        parent = picked // per_word.shape[1] + torch.arange(pictures, device=self.device).unsqueeze(1) * width
+        parent = parent.view(-1)  # [N]
+        self.total = total.gather(1, picked)
+        said = per_word.view(pictures, -1).gather(1, picked).view(-1, 1)
+        self.said = torch.cat([self.said[parent], said], 1)
+        self.state = {
+            name: value if name in self.fixed else value[parent] for name, value in step.state.items()
+        }
+        if step.attention is not None:
+            looks = step.attention.masked_fill(finished.unsqueeze(1), 0.0).unsqueeze(1)  # [N, 1, R]
+            self.looks = looks[parent] if self.looks is None else torch.cat([self.looks, looks], 1)[parent]
+        self._shelve()
+
+    def _rank(self, total: Tensor, finished: Tensor, time: int) -> Tensor:
+        """What candidates are ranked by; a finished sentence keeps the length it ended with."""
+        if self.length_power == 0:
+            return total
+        lengths = (
+            (self.said != PAD).sum(1).view(finished.shape)
+            if time
+            else torch.zeros_like(finished, dtype=torch.long)
+        )
+        lengths = torch.where(finished, lengths, lengths + 1).clamp(min=1)
+        each = total.shape[1] // finished.shape[1]
+        return total / lengths.repeat_interleave(each, 1).to(total.dtype) ** self.length_power
+
+    def _shelve(self) -> None:
+        """Take pictures out whose sentences are all finished: most end long before the longest does."""
+        last = self.said[:, -1].view(-1, self.width)
+        done = ((last == END) | (last == PAD) | torch.isinf(self.total)).all(1)  # [I]
+        # Leaving one by one would cost more copying than it saves.
+        if not bool(done.all()) and int(done.sum()) * 4 < len(self.rows):
+            return
+        every, keep = self._members(done), self._members(~done)
+        looks = None if self.looks is None else self.looks[every]
+        self.shelf.append((self.rows[done], self.said[every], self.total[done], looks))
+        self.rows, self.total, self.said = self.rows[~done], self.total[~done], self.said[keep]
+        self.looks = None if self.looks is None else self.looks[keep]
+        self.state = {name: value[keep] for name, value in self.state.items()}
+
+    def _members(self, pictures: Tensor) -> Tensor:
+        return pictures.repeat_interleave(self.width).nonzero().squeeze(1)
+
+    def result(self, pictures: int, longest: int) -> Decoded:
+        width = self.width
+        tokens = torch.zeros(pictures, width, longest, dtype=torch.long, device=self.device)
+        total = torch.zeros(pictures, width, device=self.device)
+        looks: Tensor | None = None
+        for rows, said, scores, seen in self.shelf:
+            order = self._order(said, scores)  # best first
+            tokens[rows, :, : said.shape[1]] = said.view(-1, width, said.shape[1]).gather(
+                1, order.unsqueeze(2).expand(-1, -1, said.shape[1])
+            )
+            total[rows] = scores.gather(1, order)
+            if seen is not None:
+                if looks is None:
+                    looks = torch.zeros(pictures, width, longest, seen.shape[2], device=self.device)
+                seen = seen.view(-1, width, *seen.shape[1:])
+                looks[rows, :, : said.shape[1]] = seen.gather(
+                    1, order[:, :, None, None].expand(-1, -1, *seen.shape[2:])
+                )
+        # Where a vocabulary has fewer sentences than the beam has places, the empty places are an END alone.
+        tokens[torch.isinf(total)] = torch.tensor([END] + [PAD] * (longest - 1), device=self.device)
+        used = int((tokens != PAD).any(0).any(0).sum())
+        return Decoded(
+            tokens.view(-1, longest)[:, :used],
+            total.view(-1),
+            None if looks is None else looks.view(-1, longest, looks.shape[-1])[:, :used],
+        )
+
+    def _order(self, said: Tensor, scores: Tensor) -> Tensor:
+        lengths = (said != PAD).sum(1).view(scores.shape).clamp(min=1).to(scores.dtype)
+        return (scores / lengths**self.length_power).sort(dim=1, descending=True, stable=True).indices

@@ -1,0 +1,31 @@
+"""How likely given sentences are: ln p(c | I), the sum over words and END; UNK is an ordinary word (paper
+1, Eq. 1)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tellapart.captioning.fast_path import Predictions, predictions
+from tellapart.protocols import Captioner
+from tellapart.text.vocabulary import START
+from tellapart.types import Images
+
+
+def word_log_probabilities(found: Predictions) -> Tensor:
+    """[C, T - 1]: each word's log-probability, 0 at padding."""
+    words = -functional.cross_entropy(found.logits.float(), found.targets, reduction="none")  # [M]
+    return torch.zeros(found.mask.shape, dtype=words.dtype, device=words.device).masked_scatter(
+        found.mask, words
+    )
+
+
+def log_prob(captioner: Captioner, images: Images, tokens: Tensor, owner: Tensor | None = None) -> Tensor:
+    """ln p(sentence j | picture owner[j]) [C] for `tokens` [C, T] = START … END PAD; differentiable."""
+    return word_log_probabilities(predictions(captioner, images, tokens, owner)).sum(1)
+
+
+def with_start(tokens: Tensor) -> Tensor:
+    """Decoded tokens (words, END, PAD) with START before them: what captioners and matchers read."""
+    return torch.cat([torch.full_like(tokens[:, :1], START), tokens], 1)

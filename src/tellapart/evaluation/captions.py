@@ -1,0 +1,105 @@
+"""How good the captions of a split are: light figures for validation, and the full table of captioning
+metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tellapart.captioning.fast_path import predictions
+from tellapart.decoding import Constraints, Decoded, bad_endings, beam, greedy
+from tellapart.losses.likelihood import WordCrossEntropy
+from tellapart.objectives.context import Context
+
+CHUNK = 256
+MAX_WORDS = 20
+
+
+@torch.no_grad()
+def validate_captions(model: nn.Module, context: Context, split: str) -> dict[str, float]:
+    """Loss a word over all references, and CIDEr-D of greedy captions on word ids; torch and numpy only."""
+    was_training = model.training
+    model.eval()
+    rows = context.pack.split(split)
+    figures = {"loss": mean_loss(model, context, rows.captions)}
+    figures["cider"] = token_cider(
+        context, rows.pictures, decode(model, context, rows.pictures, width=1).tokens
+    )
+    model.train(was_training)
+    return figures
+
+
+def mean_loss(model: nn.Module, context: Context, captions: np.ndarray) -> float:
+    """Cross-entropy a word over these captions of the pack, each with its own picture."""
+    loss, total, count = WordCrossEntropy(), 0.0, 0
+    for rows in _chunks(captions):
+        batch = context.batches.batch(rows)
+        found = predictions(model, batch.images, batch.texts.tokens, batch.owner)
+        total += float(loss.per_word(found.logits, found.targets).sum())
+        count += len(found.targets)
+    return total / max(count, 1)
+
+
+@torch.no_grad()
+def decode(
+    model: nn.Module,
+    context: Context,
+    pictures: np.ndarray,
+    width: int = 3,
+    length_power: float = 0.0,
+    end_well: bool = False,
+) -> Decoded:
+    """One caption for each of these pictures of the pack, in order: beam search, or greedy for width 1."""
+    constraints = Constraints(bad_endings=bad_endings(context.inputs.vocabulary) if end_well else ())
+    parts = []
+    for rows in _chunks(pictures):
+        images = context.batches.images(rows)
+        if width == 1:
+            parts.append(greedy(model, images, MAX_WORDS, constraints))
+        else:
+            parts.append(beam(model, images, width, length_power, MAX_WORDS, constraints))
+    return join(parts)
+
+
+def join(parts: list[Decoded]) -> Decoded:
+    """Several chunks as one, padded to the longest."""
+    longest = max(part.tokens.shape[1] for part in parts)
+
+    def padded(tensor: Tensor) -> Tensor:
+        short = longest - tensor.shape[1]
+        return functional.pad(tensor, (0, short) if tensor.dim() == 2 else (0, 0, 0, short))
+
+    looks = [part.attention for part in parts if part.attention is not None]
+    same_rows = len({look.shape[2] for look in looks}) == 1
+    return Decoded(
+        torch.cat([padded(part.tokens) for part in parts]),
+        torch.cat([part.log_probability for part in parts]),
+        torch.cat([padded(look) for look in looks]) if looks and same_rows else None,
+    )
+
+
+def token_cider(context: Context, pictures: np.ndarray, tokens: Tensor) -> float:
+    """Mean CIDEr-D on word ids, END a word, document frequencies from these pictures' own captions."""
+    from tellapart.metrics.token_reward import TokenCider
+
+    references, owner = references_of(context, pictures)
+    cider = TokenCider.from_references(references, owner)
+    return float(cider.reward(tokens.cpu(), torch.arange(len(pictures))).mean())
+
+
+def references_of(context: Context, pictures: np.ndarray) -> tuple[Tensor, Tensor]:
+    """All captions of these pictures as words, END, PAD [C, T], and whose they are [C] (rows of
+    `pictures`)."""
+    rows = [context.pack.captions_of[int(picture)] for picture in pictures]
+    owner = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    texts = context.batches.texts(np.asarray([caption for row in rows for caption in row], dtype=np.int64))
+    return texts.tokens[:, 1:].cpu(), torch.from_numpy(owner)
+
+
+def _chunks(rows: np.ndarray) -> Iterator[np.ndarray]:
+    for first in range(0, len(rows), CHUNK):
+        yield rows[first : first + CHUNK]

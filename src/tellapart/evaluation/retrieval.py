@@ -1,0 +1,98 @@
+"""How well a matcher finds: encode a split, score all pictures with all sentences in chunks, and measure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tellapart.data.sampling import split_rows
+from tellapart.errors import InputError
+from tellapart.metrics.bootstrap import intervals
+from tellapart.metrics.recall import fold_recall, own_sentences, r_precision, recall, retrieval_ranks
+from tellapart.objectives.context import Context
+from tellapart.protocols import Matcher
+from tellapart.types import Encoded
+
+CHUNK = 256
+"""Pictures, and sentences, encoded in one go."""
+FOLD_PICTURES = 5000
+"""A split of this many pictures or more is also measured by COCO's 1K protocol."""
+
+
+@dataclass(frozen=True)
+class SplitScores:
+    """All pictures of a split against all their sentences; rows and columns follow the pack."""
+
+    scores: Tensor  # [I, C] on the CPU
+    owner: Tensor  # [C], row of `scores`
+    pictures: np.ndarray  # [I] rows of the pack
+    captions: np.ndarray  # [C] rows of the pack
+
+
+def evaluate_retrieval(model: nn.Module, context: Context, split: str) -> dict[str, float]:
+    """R@K both ways, rsum and median ranks of a split: what training watches."""
+    found = score_split(model, context, split)
+    return recall(found.scores, found.owner)
+
+
+def evaluate_retrieval_fully(model: nn.Module, context: Context, split: str) -> dict[str, float]:
+    """`evaluate_retrieval` with R-precision, the ends of 95% bootstrap intervals, and 1K folds where they apply."""
+    return full_measures(score_split(model, context, split))
+
+
+def full_measures(found: SplitScores) -> dict[str, float]:
+    measures = recall(found.scores, found.owner)
+    measures["i2t_r_precision"] = r_precision(found.scores, own_sentences(found.owner, len(found.pictures)))
+    for name, interval in intervals(retrieval_ranks(found.scores, found.owner)).items():
+        measures[f"{name}_low"], measures[f"{name}_high"] = interval.low, interval.high
+    if len(found.pictures) >= FOLD_PICTURES:
+        folds = fold_recall(found.scores, found.owner)
+        measures.update({f"1k_{name}": value for name, value in folds.items()})
+    return measures
+
+
+def score_split(model: nn.Module, context: Context, split: str, chunk: int = CHUNK) -> SplitScores:
+    """The score matrix of a split. Sentences are encoded shortest first, so that little is padded."""
+    if not isinstance(model, Matcher):
+        raise InputError(f"Retrieval needs a matcher, and {type(model).__name__} is none.")
+    pictures, captions, owner = _described(context, split)
+    lengths = context.pack.offsets[captions + 1] - context.pack.offsets[captions]
+    order = np.argsort(lengths, kind="stable")
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            texts = [
+                model.encode_text(context.batches.texts(captions[order[start : start + chunk]]))
+                for start in range(0, len(captions), chunk)
+            ]
+            rows = [
+                _score_rows(model, context, pictures[start : start + chunk], texts)
+                for start in range(0, len(pictures), chunk)
+            ]
+    finally:
+        model.train(was_training)
+    scores = torch.empty(len(pictures), len(captions))
+    scores[:, torch.from_numpy(order)] = torch.cat(rows)
+    return SplitScores(scores, owner, pictures, captions)
+
+
+def _score_rows(model: Matcher, context: Context, pictures: np.ndarray, texts: list[Encoded]) -> Tensor:
+    images = model.encode_image(context.batches.images(pictures))
+    return torch.cat([model.score(images, part).float() for part in texts], dim=1).cpu()  # [i, C]
+
+
+def _described(context: Context, split: str) -> tuple[np.ndarray, np.ndarray, Tensor]:
+    """Pictures of the split that have sentences, those sentences, and who owns which."""
+    rows = split_rows(context.pack, split)
+    owners = context.pack.owner[rows.captions]
+    captions = rows.captions[owners >= 0]
+    if not len(captions):
+        raise InputError(
+            f"The split '{split}' of {context.pack.folder} has no captioned picture; retrieval needs some."
+        )
+    pictures, owner = np.unique(context.pack.owner[captions], return_inverse=True)
+    return pictures, captions, torch.from_numpy(owner.reshape(-1).astype(np.int64))

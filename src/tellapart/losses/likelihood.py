@@ -1,0 +1,32 @@
+"""Maximum likelihood (paper 1, Eq. 1): cross-entropy of each true word, with label smoothing as an option."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tellapart.errors import InputError
+
+
+class WordCrossEntropy(nn.Module):
+    """Minus the log-probability of each true word, mean over words.
+
+    smoothing: this share of the target is spread evenly over all words (Szegedy et al. 2016); 0 is plain
+    likelihood.
+    """
+
+    def __init__(self, smoothing: float = 0.0) -> None:
+        super().__init__()
+        if not 0 <= smoothing < 1:
+            raise InputError(f"Label smoothing must lie in [0, 1), not {smoothing}.")
+        self.smoothing = smoothing
+
+    def per_word(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """[M] for logits [M, V] and targets [M]; the caller takes the mean when it spans several
+        processes."""
+        return functional.cross_entropy(
+            logits.float(), targets, reduction="none", label_smoothing=self.smoothing
+        )
+
+    def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
+        return self.per_word(logits, targets).mean()

@@ -1,0 +1,85 @@
+"""Learning to say what people said: maximum likelihood (paper 1, Eq. 1), with scheduled sampling as an
+option."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from tellapart.captioning.fast_path import Predictions, predictions, select
+from tellapart.distributed import global_mean
+from tellapart.losses.likelihood import WordCrossEntropy
+from tellapart.objectives.context import Context
+from tellapart.text.vocabulary import PAD
+from tellapart.types import Batch
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """Teacher forcing: each true word, given the true words before it."""
+
+    smoothing: float = 0.0
+    """Label smoothing: the share of each target spread over all words."""
+    sampling_most: float = 0.0
+    """Scheduled sampling (Bengio et al. 2015): at most this share of the words read are the model's own;
+    0: off."""
+    sampling_rise: float = 0.05
+    """How much the share rises each time."""
+    sampling_every: int = 5
+    """Epochs between rises; the first `sampling_every` epochs read true words only."""
+
+    def build(self, model: nn.Module, context: Context) -> LikelihoodObjective:
+        captions = len(context.pack.split(context.train_split).captions)
+        return LikelihoodObjective(self, model, captions)
+
+
+class LikelihoodObjective(nn.Module):
+    seen: Tensor
+
+    def __init__(self, config: Likelihood, model: nn.Module, captions: int) -> None:
+        super().__init__()
+        self.config, self.model, self.captions = config, model, captions
+        self.loss = WordCrossEntropy(config.smoothing)
+        # Sentences trained on so far: scheduled sampling counts its epochs by it, and a checkpoint keeps it.
+        self.register_buffer("seen", torch.zeros((), dtype=torch.long))
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        share = self.share() if self.training else 0.0
+        if share > 0:
+            found = sampled_predictions(self.model, batch, share)
+        else:
+            found = predictions(self.model, batch.images, batch.texts.tokens, batch.owner)
+        if self.training:
+            self.seen += batch.owner.shape[0]
+        words = self.loss.per_word(found.logits, found.targets)
+        return {"loss": global_mean(words.sum(), words.numel())}
+
+    def share(self) -> float:
+        """The share of words that are now the model's own."""
+        if self.config.sampling_most <= 0:
+            return 0.0
+        epoch = int(self.seen) // max(self.captions, 1)
+        rises = epoch // self.config.sampling_every
+        return min(rises * self.config.sampling_rise, self.config.sampling_most)
+
+
+def sampled_predictions(model: nn.Module, batch: Batch, share: float) -> Predictions:
+    """Like `predictions`, but a word read is, with probability `share`, drawn from what the model just
+    predicted."""
+    tokens = batch.texts.tokens
+    state = select(model.start(batch.images), batch.owner)
+    word, logits, looks = tokens[:, 0], [], []
+    for time in range(tokens.shape[1] - 1):
+        step = model.step(word, state)
+        state = step.state
+        logits.append(step.logits)
+        looks.append(step.attention)
+        drawn = torch.multinomial(step.logits.detach().float().softmax(-1), 1).squeeze(1)
+        own = torch.rand(drawn.shape, device=drawn.device) < share
+        word = torch.where(own, drawn, tokens[:, time + 1])
+    targets = tokens[:, 1:]
+    mask = targets != PAD
+    attention = None if looks[0] is None else torch.stack(looks, 1)
+    return Predictions(torch.stack(logits, 1)[mask], targets[mask], mask, attention)
