@@ -101,10 +101,14 @@ class Pack:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         if not (self.folder / "pack.json").is_file():
-            raise InputError(f"{self.folder} is not a pack: it has no pack.json. Make one with `tellapart prepare`.")
+            raise InputError(
+                f"{self.folder} is not a pack: it has no pack.json. Make one with `tellapart prepare`."
+            )
         self.manifest: dict[str, Any] = read_json(self.folder / "pack.json")
         if self.manifest.get("format") != FORMAT:
-            raise InputError(f"{self.folder} has pack format {self.manifest.get('format')}, not {FORMAT}; prepare it anew.")
+            raise InputError(
+                f"{self.folder} has pack format {self.manifest.get('format')}, not {FORMAT}; prepare it anew."
+            )
 
     @property
     def fingerprint(self) -> str:
@@ -128,7 +132,8 @@ class Pack:
     def phrases(self) -> list[Phrase]:
         rows = self._optional_lines("phrases.jsonl")
         return [
-            Phrase(r["caption"], r["first"], r["last"], _boxes(r["boxes"]), r["entity"], tuple(r["kinds"])) for r in rows
+            Phrase(r["caption"], r["first"], r["last"], _boxes(r["boxes"]), r["entity"], tuple(r["kinds"]))
+            for r in rows
         ]
 
     @cached_property
@@ -136,7 +141,8 @@ class Pack:
         """By picture row; pictures the detector never saw are absent."""
         rows = self._optional_lines("detections.jsonl")
         return {
-            r["picture"]: Detections(r["picture"], _boxes(r["boxes"]), tuple(r["scores"]), tuple(r["labels"])) for r in rows
+            r["picture"]: Detections(r["picture"], _boxes(r["boxes"]), tuple(r["scores"]), tuple(r["labels"]))
+            for r in rows
         }
 
     @cached_property
@@ -157,7 +163,9 @@ class Pack:
         pictures = [row for row, picture in enumerate(self.pictures) if everything or picture.split == name]
         captions = [row for row, caption in enumerate(self.captions) if everything or caption.split == name]
         if not pictures and not captions:
-            known = sorted({picture.split for picture in self.pictures} | {caption.split for caption in self.captions})
+            known = sorted(
+                {picture.split for picture in self.pictures} | {caption.split for caption in self.captions}
+            )
             raise InputError(f"{self.folder} has nothing in the split '{name}'; it has {', '.join(known)}.")
         return Split(np.asarray(pictures, dtype=np.int64), np.asarray(captions, dtype=np.int64))
 
@@ -177,18 +185,24 @@ class Pack:
     def column(self, name: str) -> Column:
         path = self.folder / "columns" / f"{name}.npy"
         if not path.is_file():
-            raise InputError(f"{self.folder} has no column '{name}'; compute it with `tellapart annotate {self.folder}`.")
+            raise InputError(
+                f"{self.folder} has no column '{name}'; compute it with `tellapart annotate {self.folder}`."
+            )
         facts = read_json(path.with_suffix(".json"))
         return Column(np.load(path, mmap_mode="r"), facts.pop("per"), facts)
 
     def has_column(self, name: str) -> bool:
         return (self.folder / "columns" / f"{name}.npy").is_file()
 
-    def save_column(self, name: str, values: np.ndarray, per: str, facts: dict[str, Any] | None = None) -> None:
+    def save_column(
+        self, name: str, values: np.ndarray, per: str, facts: dict[str, Any] | None = None
+    ) -> None:
         """Rows must be as many as what `per` names: captions, tokens or pictures."""
         rows = {"caption": len(self.owner), "token": len(self.tokens), "picture": len(self.pictures)}
         if per not in rows or len(values) != rows[per]:
-            raise InputError(f"Column '{name}' has {len(values)} rows per {per}; this pack needs one of {rows}.")
+            raise InputError(
+                f"Column '{name}' has {len(values)} rows per {per}; this pack needs one of {rows}."
+            )
         write_json(self.folder / "columns" / f"{name}.json", {"per": per, **(facts or {})})
         save_array(self.folder / "columns" / f"{name}.npy", values)
 

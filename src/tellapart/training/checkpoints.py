@@ -1,0 +1,143 @@
+"""All of a training run's state as safetensors and JSON, in a folder that is renamed into place when whole.
+
+Folders are numbered; the newest whole one counts. A kill at any moment, also during a save, leaves the one before it.
+No pickle: a checkpoint from a stranger can hold numbers and nothing else.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from tellapart.data.files import atomic_folder, read_json, write_json
+
+
+@dataclass
+class Position:
+    """Where a run stands: everything that is not a tensor."""
+
+    stage: int = 0
+    epoch: int = 0
+    step: int = 0
+    """Batches of this epoch already used."""
+    updates: int = 0
+    """Optimiser steps of this stage so far."""
+    total: int = 0
+    """Batches of the whole run so far: the log's clock."""
+    best: float | None = None
+    stale: int = 0
+    """Evaluations since the best one."""
+    sums: dict[str, float] = field(default_factory=dict)
+    """Figures of this epoch added up so far."""
+
+
+def save_checkpoint(
+    folder: Path,
+    position: Position,
+    objective: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    average: Any = None,
+    scaler: torch.amp.GradScaler | None = None,
+) -> None:
+    tensors = {f"objective.{name}": value for name, value in objective.state_dict().items()}
+    moments = optimiser.state_dict()
+    plain: dict[str, Any] = {"position": vars(position), "groups": moments["param_groups"], "numbers": {}}
+    for index, state in moments["state"].items():
+        for name, value in state.items():
+            if isinstance(value, Tensor):
+                tensors[f"optimiser.{index}.{name}"] = value
+            else:
+                plain["numbers"][f"{index}.{name}"] = value
+    if average is not None:
+        tensors |= {f"average.{name}": value for name, value in average.mean.items()}
+        plain["average"] = average.count
+    if scaler is not None:
+        plain["scaler"] = scaler.state_dict()
+    tensors |= _random_tensors()
+    plain["python"] = _listed(random.getstate())
+    name, keys, position_, gauss, cached = np.random.get_state()  # type: ignore[misc]
+    tensors["random.numpy"] = torch.from_numpy(np.asarray(keys).astype(np.int64))
+    plain["numpy"] = [str(name), int(position_), int(gauss), float(cached)]
+
+    own = folder / f"{position.total:09d}"
+    with atomic_folder(own) as partial:
+        # Clones: safetensors refuses tensors that share memory (tied weights), and a GPU's must come home.
+        save_file(
+            {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()},
+            partial / "state.safetensors",
+        )
+        write_json(partial / "state.json", plain)
+    for other in folder.iterdir():
+        if other != own:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def newest_checkpoint(folder: Path) -> Path | None:
+    """The last whole checkpoint; leftovers of interrupted saves begin with a dot and are passed over."""
+    whole = (
+        [path for path in folder.glob("[0-9]*") if (path / "state.json").is_file()] if folder.is_dir() else []
+    )
+    return max(whole, default=None, key=lambda path: int(path.name))
+
+
+def read_position(checkpoint: Path) -> Position:
+    return Position(**read_json(checkpoint / "state.json")["position"])
+
+
+def restore_checkpoint(
+    checkpoint: Path,
+    objective: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    average: Any = None,
+    scaler: torch.amp.GradScaler | None = None,
+) -> None:
+    """Put everything back in place, random states last."""
+    tensors = load_file(checkpoint / "state.safetensors")
+    plain = read_json(checkpoint / "state.json")
+    objective.load_state_dict(_under(tensors, "objective."))
+    moments: dict[int, dict[str, Any]] = {}
+    for name, value in _under(tensors, "optimiser.").items():
+        index, key = name.split(".", 1)
+        moments.setdefault(int(index), {})[key] = value
+    for name, value in plain["numbers"].items():
+        index, key = name.split(".", 1)
+        moments.setdefault(int(index), {})[key] = value
+    optimiser.load_state_dict({"state": moments, "param_groups": plain["groups"]})
+    if average is not None:
+        average.count = plain["average"]
+        device = next(objective.parameters()).device
+        average.mean = {name: value.to(device) for name, value in _under(tensors, "average.").items()}
+    if scaler is not None and "scaler" in plain:
+        scaler.load_state_dict(plain["scaler"])
+    version, keys, gauss = plain["python"]
+    random.setstate((version, tuple(keys), gauss))
+    name, spot, has_gauss, cached = plain["numpy"]
+    np.random.set_state((name, tensors["random.numpy"].numpy().astype(np.uint32), spot, has_gauss, cached))
+    torch.set_rng_state(tensors["random.torch"])
+    for index in range(torch.cuda.device_count()):
+        if f"random.cuda{index}" in tensors:
+            torch.cuda.set_rng_state(tensors[f"random.cuda{index}"], index)
+
+
+def _random_tensors() -> dict[str, Tensor]:
+    states = {"random.torch": torch.get_rng_state()}
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        states |= {f"random.cuda{i}": torch.cuda.get_rng_state(i) for i in range(torch.cuda.device_count())}
+    return states
+
+
+def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def _listed(state: Any) -> list[Any]:
+    version, keys, gauss = state
+    return [version, list(keys), gauss]

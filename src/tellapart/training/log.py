@@ -1,0 +1,52 @@
+"""What happened, one JSON object a line, and TensorBoard's files beside it where that is installed and asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tellapart.data.files import write_text
+
+
+class Log:
+    """Appends to log.jsonl. Opened at a position of a resumed run, it forgets the lines after it, as if never stopped."""
+
+    def __init__(self, path: Path, keep_until: int | None = None, tensorboard: bool = False) -> None:
+        self.path = path
+        lines = read_log(path) if keep_until is not None else []
+        write_text(
+            path, "".join(json.dumps(row) + "\n" for row in lines if row["total"] <= (keep_until or 0))
+        )
+        self.file = path.open("a", encoding="utf-8")
+        self.board: Any = None
+        if tensorboard:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.board = SummaryWriter(path.parent / "tensorboard")
+
+    def write(self, **row: Any) -> None:
+        self.file.write(json.dumps(row) + "\n")
+        self.file.flush()
+        if self.board is not None:
+            for name, value in row.items():
+                if isinstance(value, float):
+                    self.board.add_scalar(f"{row['stage']}/{name}", value, row["total"])
+
+    def close(self) -> None:
+        self.file.close()
+        if self.board is not None:
+            self.board.close()
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """All whole lines; a last line cut off by a kill is passed over."""
+    if not path.is_file():
+        return []
+    rows = []
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return rows

@@ -1,0 +1,141 @@
+"""Recipes to JSON and back, and single fields overridden: a dict says which class a `kind` names."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from typing import Any
+
+from tellapart.captioning import CAPTIONERS
+from tellapart.errors import InputError
+from tellapart.matching import MATCHERS
+from tellapart.objectives import OBJECTIVES
+from tellapart.training.recipe import Recipe
+
+
+def kinds() -> dict[str, type]:
+    """Every class that can stand in a recipe's `model` or `objective`."""
+    return {**MATCHERS, **CAPTIONERS, **OBJECTIVES}
+
+
+def to_plain(value: Any) -> Any:
+    """Dataclasses to dicts, tuples to lists; models and objectives carry their `kind`."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        plain = {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        name = {cls: name for name, cls in kinds().items()}.get(type(value))
+        return (
+            plain
+            if name is None
+            else {"kind": name, **plain}
+            if "kind" not in plain
+            else {"class": name, **plain}
+        )
+    if isinstance(value, list | tuple):
+        return [to_plain(item) for item in value]
+    return value
+
+
+def recipe_from_plain(plain: dict[str, Any]) -> Recipe:
+    return _from_plain(plain, Recipe)
+
+
+def _from_plain(value: Any, wanted: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        cls = _class_of(value, wanted)
+        if cls is None:
+            return value
+        hints = typing.get_type_hints(cls)
+        fields = {f.name for f in dataclasses.fields(cls)}
+        unknown = sorted(set(value) - fields - {"kind", "class"})
+        if unknown:
+            raise InputError(
+                f"{cls.__name__} has no field {', '.join(unknown)}; it has {', '.join(sorted(fields))}."
+            )
+        return cls(**{name: _from_plain(item, hints[name]) for name, item in value.items() if name in fields})
+    if isinstance(value, list):
+        inner = typing.get_args(wanted)
+        types_ = inner if inner and inner[-1] is not Ellipsis else (inner[:1] or (Any,)) * len(value)
+        return tuple(_from_plain(item, kind) for item, kind in zip(value, types_))
+    return value
+
+
+def _class_of(value: dict[str, Any], wanted: Any) -> type | None:
+    options = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
+    expected = [option for option in options if dataclasses.is_dataclass(option)]
+    if expected:
+        return expected[0]  # type: ignore[return-value]
+    name = value.get("class", value.get("kind"))
+    if name is None:
+        return None
+    if name not in kinds():
+        raise InputError(
+            f"This recipe names '{name}', which is not known here; known are {', '.join(sorted(kinds()))}."
+        )
+    return kinds()[name]
+
+
+def override(recipe: Recipe, settings: typing.Sequence[str]) -> Recipe:
+    """`mle.epochs=3`, `stages.0.optimiser.rate=1e-4`, `seed=7`: the recipe with these fields changed.
+
+    A stage goes by its name or by `stages.NUMBER`. Values are read as the field's own type.
+    """
+    for setting in settings:
+        path, separator, text = setting.partition("=")
+        if not separator:
+            raise InputError(
+                f"'{setting}' is not of the form field=value, such as {recipe.stages[0].name}.epochs=3."
+            )
+        parts = path.split(".")
+        names = [stage.name for stage in recipe.stages]
+        if parts[0] in names:
+            parts = ["stages", str(names.index(parts[0])), *parts[1:]]
+        recipe = _changed(recipe, parts, text, path)
+    return recipe
+
+
+def _changed(value: Any, parts: list[str], text: str, path: str) -> Any:
+    if isinstance(value, tuple) and parts[0].isdigit() and int(parts[0]) < len(value):
+        index = int(parts[0])
+        new = (
+            _changed(value[index], parts[1:], text, path)
+            if parts[1:]
+            else _parse(text, type(value[index]), path)
+        )
+        return (*value[:index], new, *value[index + 1 :])
+    if not dataclasses.is_dataclass(value):
+        raise InputError(f"'{path}' leads nowhere: '{parts[0]}' is not inside {type(value).__name__}.")
+    fields = {f.name for f in dataclasses.fields(value)}
+    if parts[0] not in fields:
+        raise InputError(
+            f"'{path}': {type(value).__name__} has no field '{parts[0]}'; it has {', '.join(sorted(fields))}."
+        )
+    held = getattr(value, parts[0])
+    if parts[1:]:
+        new = _changed(held, parts[1:], text, path)
+    else:
+        new = _parse(text, typing.get_type_hints(type(value))[parts[0]], path)
+    return dataclasses.replace(value, **{parts[0]: new})  # type: ignore[type-var]
+
+
+def _parse(text: str, wanted: Any, path: str) -> Any:
+    """Text as a value of the wanted type: numbers, true/false, none, words, comma-separated tuples."""
+    options = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
+    if type(None) in options and text.lower() == "none":
+        return None
+    for option in options:
+        if typing.get_origin(option) is tuple:
+            inner = typing.get_args(option)[0]
+            return tuple(_parse(item, inner, path) for item in text.split(",") if item)
+        if option is bool and text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        if option in (int, float):
+            try:
+                return option(text)
+            except ValueError:
+                continue
+        if option in (str, Any):
+            return text
+    raise InputError(f"'{path}={text}': the value does not fit; this field takes {wanted}.")

@@ -1,0 +1,122 @@
+"""A run folder: all that is needed to use a trained model, and nothing of the data it was trained on.
+
+RUN/
+  recipe.json          the recipe with every override
+  vocabulary.json
+  data.json            the pack's name and fingerprint, the features' name, kind, width and how they were made
+  model.safetensors    the last stage's model; written last, so its presence means the run is whole
+  stages/NAME.safetensors
+  log.jsonl
+  checkpoints/         what --resume reads; removed when the run is whole
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from tellapart.data.files import atomic_path, read_json, write_json
+from tellapart.data.pack import Pack
+from tellapart.errors import InputError
+from tellapart.text.vocabulary import Vocabulary
+from tellapart.training.recipe import Recipe, Stage
+from tellapart.training.registry import recipe_from_plain, to_plain
+from tellapart.types import ModelInputs
+from tellapart.vision.store import FeatureStore
+
+
+@dataclass(frozen=True)
+class Run:
+    """An opened run: its model, rebuilt and loaded, and what it needs to be fed."""
+
+    folder: Path
+    recipe: Recipe
+    data: dict[str, Any]
+    vocabulary: Vocabulary
+    model: nn.Module
+    model_stage: Stage
+    """The stage whose `model` describes the architecture."""
+
+    @property
+    def last_stage(self) -> Stage:
+        return self.recipe.stages[-1]
+
+
+def save_weights(model: nn.Module, path: Path) -> None:
+    with atomic_path(path) as partial:
+        save_file({k: v.detach().cpu().contiguous().clone() for k, v in model.state_dict().items()}, partial)
+
+
+def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore | None) -> None:
+    """Write everything but the weights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "recipe.json", to_plain(recipe))
+    pack.vocabulary.save(folder / "vocabulary.json")
+    features = None if store is None else {"name": store.name, "rows": store.most_rows, **store.facts}
+    described = {
+        "pack": pack.manifest["name"],
+        "fingerprint": pack.fingerprint,
+        "rules": pack.manifest["rules"],
+    }
+    write_json(folder / "data.json", {**described, "features": features})
+
+
+def inputs_for(vocabulary: Vocabulary, features: dict[str, Any] | None, load_pretrained: bool) -> ModelInputs:
+    facts = features or {"width": 0, "rows": 0}
+    return ModelInputs(vocabulary, int(facts["width"]), int(facts["rows"]), load_pretrained)
+
+
+def open_run(folder: Path | str, stage: str | None = None, device: torch.device | str = "cpu") -> Run:
+    """Rebuild a run's model from its folder alone; `stage` picks the model an earlier stage ended with."""
+    folder = Path(folder)
+    weights = folder / "model.safetensors" if stage is None else folder / "stages" / f"{stage}.safetensors"
+    if not (folder / "recipe.json").is_file():
+        raise InputError(
+            f"{folder} is not a run folder: it has no recipe.json. Make one with `tellapart train`."
+        )
+    if not weights.is_file():
+        raise InputError(
+            f"{folder} has no {weights.name}: its training has not finished. Go on with `--resume`."
+        )
+    recipe = recipe_from_plain(read_json(folder / "recipe.json"))
+    data = read_json(folder / "data.json")
+    vocabulary = Vocabulary.load(folder / "vocabulary.json")
+    described = model_stage(recipe, stage)
+    model = described.model.build(inputs_for(vocabulary, data["features"], load_pretrained=False))
+    model.load_state_dict(load_file(weights))
+    return Run(folder, recipe, data, vocabulary, model.to(device).eval(), described)
+
+
+def model_stage(recipe: Recipe, name: str | None = None) -> Stage:
+    """The stage that says what the model of stage `name` (the last one by default) is built like."""
+    names = [stage.name for stage in recipe.stages]
+    if name is not None and name not in names:
+        raise InputError(f"This recipe has no stage '{name}'; it has {', '.join(names)}.")
+    index = len(names) - 1 if name is None else names.index(name)
+    while recipe.stages[index].model is None:
+        start = recipe.stages[index].start
+        if start == "previous" and index > 0:
+            index -= 1
+        elif start in names[:index]:
+            index = names.index(start)
+        else:
+            raise InputError(
+                f"Stage '{names[index]}' has no model and starts from '{start}', which is no stage before it."
+            )
+    return recipe.stages[index]
+
+
+def with_described_model(recipe: Recipe, open_: Any) -> Recipe:
+    """Stages that start from a run folder and name no model get that run's model written in, so the new run stands alone."""
+    names = {stage.name for stage in recipe.stages}
+    stages = []
+    for stage in recipe.stages:
+        if stage.model is None and stage.start not in names | {"fresh", "previous"}:
+            stage = replace(stage, model=open_(stage.start).model_stage.model)
+        stages.append(stage)
+    return replace(recipe, stages=tuple(stages))

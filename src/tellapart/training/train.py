@@ -1,0 +1,217 @@
+"""`tellapart train`: a recipe, a pack, a run folder."""
+
+from __future__ import annotations
+
+import copy
+import random
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+from tellapart.data.batches import Batches
+from tellapart.data.files import read_json
+from tellapart.data.pack import Pack
+from tellapart.distributed import barrier, join
+from tellapart.errors import InputError
+from tellapart.objectives.context import Context
+from tellapart.text.vocabulary import Vocabulary
+from tellapart.training.checkpoints import Position, newest_checkpoint, read_position
+from tellapart.training.log import Log
+from tellapart.training.loop import Desk, train_stage
+from tellapart.training.progress import Progress
+from tellapart.training.recipe import Recipe, Stage
+from tellapart.training.registry import override, to_plain
+from tellapart.training.run import Run, describe_run, inputs_for, open_run, save_weights, with_described_model
+from tellapart.vision.store import FeatureStore
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """Where and how a recipe is trained; what is learned is the recipe's business."""
+
+    data: Path
+    """The pack to learn from."""
+    out: Path
+    """The run folder to write."""
+    features: str | None = None
+    """Name of the pack's features; left out, the only ones of the kind the recipe wants."""
+    set: tuple[str, ...] = ()
+    """Fields of the recipe to change: seed=7, or STAGE.FIELD=VALUE such as base.epochs=3 or base.optimiser.rate=1e-4."""
+    resume: bool = False
+    """Go on where an interrupted run of the same recipe stopped."""
+    device: str = "cpu"
+    """cpu, cuda, cuda:1, …"""
+    resident: bool = False
+    """Keep all features on the device: fastest where they fit."""
+    tensorboard: bool = False
+    """Write TensorBoard files too (needs tensorboard installed)."""
+    quiet: bool = False
+    save_every: float = 120.0
+    """Seconds between checkpoints within an epoch."""
+
+
+def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
+    """Train all stages of a recipe, or what is left of them, and open the finished run."""
+    us = join(settings.device)
+    device = torch.device(
+        f"cuda:{us.rank}" if us.world > 1 and settings.device == "cuda" else settings.device
+    )
+    pack = Pack(settings.data)
+    recipe = override(recipe, settings.set)
+    store = choose_features(pack, recipe.features, settings.features)
+    recipe = with_described_model(recipe, open_run)
+    done = settings.out / "model.safetensors"
+    checkpoint = _place_to_start(recipe, settings)
+    position = read_position(checkpoint) if checkpoint else Position()
+    if done.is_file() and settings.resume:
+        return open_run(settings.out, device=device)
+    if us.is_main:
+        describe_run(settings.out, recipe, pack, store)
+    log = (
+        Log(settings.out / "log.jsonl", position.total if checkpoint else None, settings.tensorboard)
+        if us.is_main
+        else None
+    )
+    progress = Progress(settings.quiet or not us.is_main)
+    barrier()
+
+    models: dict[str, nn.Module] = {}
+    for index, stage in enumerate(recipe.stages):
+        weights = settings.out / "stages" / f"{stage.name}.safetensors"
+        context = _context(recipe, stage, pack, store, device, settings, models)
+        if index > position.stage or checkpoint is None:
+            # Each stage starts from its own seed, so that a resumed run and a whole one draw the same numbers.
+            _seed_everything(recipe.seed, index)
+        model = starting_model(stage, context)
+        if index < position.stage:
+            model.load_state_dict(load_file(weights))
+        else:
+            if index > position.stage:
+                position = Position(stage=index, total=position.total)
+                checkpoint = None
+            desk = Desk(
+                settings.out / "checkpoints",
+                log,
+                progress,
+                save_best=lambda kept, path=weights: save_weights(kept, path),
+                load_best=lambda kept, path=weights: kept.load_state_dict(load_file(path)),
+                save_every=settings.save_every,
+            )
+            model = train_stage(stage, model, context, desk, recipe.seed, position, checkpoint)
+            checkpoint = None
+            if us.is_main:
+                save_weights(model, weights)
+            barrier()
+        # A copy: later stages train on, and a frozen reference must not move with them.
+        models[stage.name] = models["previous"] = copy.deepcopy(model).eval()
+    if us.is_main:
+        save_weights(models["previous"], done)
+        shutil.rmtree(settings.out / "checkpoints", ignore_errors=True)
+    if log:
+        log.close()
+    barrier()
+    return open_run(settings.out, device=device)
+
+
+def choose_features(pack: Pack, kind: str, name: str | None) -> FeatureStore | None:
+    """The features a recipe reads: the named ones, or the only ones of its kind."""
+    if kind == "none":
+        return None
+    names = (
+        [name]
+        if name
+        else [n for n in pack.feature_names() if FeatureStore(pack.feature_folder(n)).kind == kind]
+    )
+    if not names:
+        have = ", ".join(pack.feature_names()) or "none at all"
+        raise InputError(
+            f"{pack.folder} has no features of kind '{kind}' (it has {have}); run `tellapart extract {pack.folder} --kind {kind}`."
+        )
+    if len(names) > 1:
+        raise InputError(
+            f"{pack.folder} has several features of kind '{kind}': choose with --features {' or '.join(names)}."
+        )
+    return FeatureStore(pack.feature_folder(names[0]))
+
+
+def starting_model(stage: Stage, context: Context) -> nn.Module:
+    """Build the stage's model, or go on with an earlier one, or both: a new model with every weight that fits."""
+    model = None if stage.model is None else stage.model.build(context.inputs)
+    if stage.start == "fresh":
+        if model is None:
+            raise InputError(f"Stage '{stage.name}' starts fresh but names no model.")
+        return model.to(context.device)
+    if stage.start in context.models:
+        source = context.models[stage.start]
+    elif stage.start == "previous":
+        raise InputError(f"Stage '{stage.name}' starts from the previous stage, but it is the first one.")
+    else:
+        source = context.model(stage.start)
+    if model is None:
+        model = copy.deepcopy(source)
+    else:
+        own = model.state_dict()
+        fitting = {k: v for k, v in source.state_dict().items() if k in own and own[k].shape == v.shape}
+        if not fitting:
+            raise InputError(f"Stage '{stage.name}': no weight of '{stage.start}' fits its model.")
+        model.load_state_dict(fitting, strict=False)
+    for parameter in model.parameters():
+        parameter.requires_grad_(True)
+    return model.to(context.device)
+
+
+def _context(
+    recipe: Recipe,
+    stage: Stage,
+    pack: Pack,
+    store: FeatureStore | None,
+    device: torch.device,
+    settings: TrainSettings,
+    models: dict[str, nn.Module],
+) -> Context:
+    features = None if store is None else {**store.facts, "rows": store.most_rows}
+
+    def load(name: str) -> tuple[nn.Module, Vocabulary]:
+        run = open_run(name, device=device)
+        return run.model, run.vocabulary
+
+    return Context(
+        pack=pack,
+        inputs=inputs_for(pack.vocabulary, features, load_pretrained=True),
+        batches=Batches(
+            pack, store, stage.sampling.columns, device, stage.sampling.longest, settings.resident
+        ),
+        store=store,
+        device=device,
+        train_split=stage.sampling.split,
+        models=models,
+        load_run=load,
+    )
+
+
+def _place_to_start(recipe: Recipe, settings: TrainSettings) -> Path | None:
+    """The checkpoint to go on from, after making sure that it belongs to this recipe."""
+    described = settings.out / "recipe.json"
+    if not settings.resume:
+        if described.is_file():
+            raise InputError(
+                f"{settings.out} already holds a run; add --resume to go on with it, or choose another --out."
+            )
+        return None
+    checkpoint = newest_checkpoint(settings.out / "checkpoints")
+    if described.is_file() and read_json(described) != to_plain(recipe):
+        raise InputError(
+            f"{settings.out} holds a run of another recipe or other overrides; choose another --out."
+        )
+    return checkpoint
+
+
+def _seed_everything(seed: int, stage: int) -> None:
+    random.seed(seed * 1000 + stage)
+    np.random.seed((seed * 1000 + stage) % 2**32)
+    torch.manual_seed(seed * 1000 + stage)
