@@ -39,7 +39,8 @@ def evaluate_retrieval(model: nn.Module, context: Context, split: str) -> dict[s
 
 
 def evaluate_retrieval_fully(model: nn.Module, context: Context, split: str) -> dict[str, float]:
-    """`evaluate_retrieval` with R-precision, the ends of 95% bootstrap intervals, and 1K folds where they apply."""
+    """`evaluate_retrieval` with R-precision, the ends of 95% bootstrap intervals, and 1K folds where they
+    apply."""
     return full_measures(score_split(model, context, split))
 
 

@@ -1,0 +1,71 @@
+"""Triplet ranking losses: every negative pays (VSE), or only the hardest one (VSE++)."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from tellapart.losses.pairs import caption_rivals, check_reduction, picture_rivals, positives, reduce
+
+LOWEST = float("-inf")
+
+
+class SumOfHinges(nn.Module):
+    """l_SH of VSE (ConVSE paper, Eq. 2): each negative within the margin of the pair pays what it is short
+    of.
+
+        l_SH(I, C) = sum_C' [alpha + s(I, C') - s(I, C)]_+  +  sum_I' [alpha + s(I', C) - s(I, C)]_+
+
+    Args:
+        margin: alpha, by how much a pair must beat its negatives.
+        reduction: over pairs; `sum` is what the published VSE code does, `mean` makes it free of the batch
+            size.
+    """
+
+    def __init__(self, margin: float = 0.2, reduction: str = "mean") -> None:
+        super().__init__()
+        self.margin = margin
+        self.reduction = check_reduction(reduction)
+
+    def forward(self, scores: Tensor, owner: Tensor) -> Tensor:
+        pair = positives(scores, owner).unsqueeze(1)  # [C, 1]
+        captions, wrong_caption = caption_rivals(scores, owner)  # [C, C]
+        pictures, wrong_picture = picture_rivals(scores, owner)  # [C, I]
+        caption_cost = (self.margin + captions - pair).clamp(min=0) * wrong_caption
+        picture_cost = (self.margin + pictures - pair).clamp(min=0) * wrong_picture
+        return reduce(caption_cost.sum(1) + picture_cost.sum(1), self.reduction)
+
+
+class HardestNegativeHinge(nn.Module):
+    """l_MH of VSE++ (ConVSE paper, Eqs. 3-5; grounded captioning paper, Eq. 7): only the best-scored
+    negatives pay.
+
+        l_MH(I, C) = [alpha + s(I, C*) - s(I, C)]_+  +  [alpha + s(I*, C) - s(I, C)]_+
+
+    A pair without any negative (one picture in the batch) costs nothing.
+
+    Args:
+        margin: alpha.
+        reduction: over pairs; `sum` is what the published VSE++, SCAN and LTD code do.
+    """
+
+    def __init__(self, margin: float = 0.2, reduction: str = "mean") -> None:
+        super().__init__()
+        self.margin = margin
+        self.reduction = check_reduction(reduction)
+
+    def forward(self, scores: Tensor, owner: Tensor) -> Tensor:
+        pair = positives(scores, owner)  # [C]
+        hardest_caption, hardest_picture = hardest_negatives(scores, owner)
+        caption_cost = (self.margin + hardest_caption - pair).clamp(min=0)
+        picture_cost = (self.margin + hardest_picture - pair).clamp(min=0)
+        return reduce(caption_cost + picture_cost, self.reduction)
+
+
+def hardest_negatives(scores: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
+    """s(I, C*) and s(I*, C) of each pair [C] (ConVSE paper, Eqs. 3 and 4); -inf where a pair has no
+    negative."""
+    captions, wrong_caption = caption_rivals(scores, owner)
+    pictures, wrong_picture = picture_rivals(scores, owner)
+    hardest_caption = captions.masked_fill(~wrong_caption, LOWEST).amax(1)  # [C]
+    hardest_picture = pictures.masked_fill(~wrong_picture, LOWEST).amax(1)  # [C]
+    return hardest_caption, hardest_picture

@@ -1,0 +1,51 @@
+"""Normalised cross-entropy over a batch: InfoNCE, and ConVSE's sum-of-negatives, which is the same with a
+factor 2."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from tellapart.losses.pairs import caption_rivals, check_reduction, picture_rivals, positives, reduce
+
+DIRECTIONS = {"added": 1.0, "halved": 0.5}
+
+
+class InfoNCE(nn.Module):
+    """-log of the share a pair has of all that its picture, and its sentence, could be paired with.
+
+        l(I, C) = w (-log e^{s(I,C)/tau} / sum_C' e^{s(I,C')/tau}
+                     -log e^{s(I,C)/tau} / sum_I' e^{s(I',C)/tau})
+
+    The sums run over the pair itself and its negatives. ConVSE's l_CSN (ConVSE paper, Eqs. 6-8) is
+    `directions="added"` (w = 1) with tau 0.1; L_con of latent target decoding (LTD paper, Eq. 1) is
+    `directions="halved"` (w = 1/2, each of the 2N queries weighs 1/2N) with tau 0.05.
+
+    Args:
+        temperature: tau; smaller looks harder at the hard negatives.
+        directions: `added` or `halved`.
+        reduction: over pairs.
+    """
+
+    def __init__(
+        self, temperature: float = 0.05, directions: str = "halved", reduction: str = "mean"
+    ) -> None:
+        super().__init__()
+        if directions not in DIRECTIONS:
+            raise ValueError(f"directions must be one of {', '.join(DIRECTIONS)}, not '{directions}'")
+        self.temperature = temperature
+        self.directions = directions
+        self.reduction = check_reduction(reduction)
+
+    def forward(self, scores: Tensor, owner: Tensor) -> Tensor:
+        logits = scores / self.temperature
+        pair = positives(logits, owner)  # [C]
+        captions, wrong_caption = caption_rivals(logits, owner)  # [C, C]
+        keep_caption = wrong_caption.clone()
+        keep_caption.fill_diagonal_(True)
+        among_captions = captions.masked_fill(~keep_caption, float("-inf")).logsumexp(1)  # [C]
+        pictures, _ = picture_rivals(
+            logits, owner
+        )  # [C, I]: the pair and all its negatives, each picture once
+        among_pictures = pictures.logsumexp(1)  # [C]
+        weight = DIRECTIONS[self.directions]
+        return reduce(weight * ((among_captions - pair) + (among_pictures - pair)), self.reduction)

@@ -1,0 +1,54 @@
+"""MVN: SimCLR's loss over both modalities at once, the baseline that ConVSE argues against."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from tellapart.losses.pairs import check_reduction, own_picture, positives, reduce, same_picture
+
+
+class MultimodalContrast(nn.Module):
+    """The multi-modal NCE loss of MVN as the ConVSE paper adapts it (section III-B; row MVN of Table III).
+
+    An anchor's negatives come from both modalities: a picture is told apart from the other sentences and
+    from the other pictures, a sentence from the other pictures and from the other sentences. The mean runs
+    over all 2N anchors of the N pairs, as in SimCLR.
+
+    Args:
+        temperature: tau.
+        reduction: over the 2N anchors.
+    """
+
+    def __init__(self, temperature: float = 0.1, reduction: str = "mean") -> None:
+        super().__init__()
+        self.temperature = temperature
+        self.reduction = check_reduction(reduction)
+
+    def forward(
+        self, scores: Tensor, owner: Tensor, among_pictures: Tensor, among_captions: Tensor
+    ) -> Tensor:
+        """`among_pictures` [I, I] and `among_captions` [C, C] are the scores within each modality."""
+        lowest = float("-inf")
+        across = scores / self.temperature  # [I, C]
+        pair = positives(across, owner)  # [C]
+        related = same_picture(owner)  # [C, C]
+        own = own_picture(scores, owner)  # [C, I]
+        other_sentences = related & ~torch.eye(len(owner), dtype=torch.bool, device=scores.device)
+        picture_logits = torch.cat(
+            [
+                across[owner].masked_fill(other_sentences, lowest),  # [C, C]
+                (among_pictures / self.temperature)[owner].masked_fill(own, lowest),  # [C, I]
+            ],
+            dim=1,
+        )
+        caption_logits = torch.cat(
+            [
+                across.t(),  # [C, I]
+                (among_captions / self.temperature).masked_fill(related, lowest),  # [C, C]
+            ],
+            dim=1,
+        )
+        picture_anchor = picture_logits.logsumexp(1) - pair
+        caption_anchor = caption_logits.logsumexp(1) - pair
+        return reduce(torch.cat([picture_anchor, caption_anchor]), self.reduction)

@@ -1,0 +1,51 @@
+"""Which sentences and pictures contradict a pair: the one place that decides what a negative is.
+
+A pair is (owner[j], j). Its negative sentences describe another picture; its negative pictures are all
+others. Two sentences of one picture are never each other's negatives, however the batch was drawn.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+REDUCTIONS = ("mean", "sum")
+
+
+def positives(scores: Tensor, owner: Tensor) -> Tensor:
+    """The score of each pair [C]."""
+    return scores[owner, torch.arange(len(owner), device=scores.device)]
+
+
+def same_picture(owner: Tensor) -> Tensor:
+    """[C, C]: do sentences j and k describe the same picture?"""
+    return owner.unsqueeze(1) == owner.unsqueeze(0)
+
+
+def own_picture(scores: Tensor, owner: Tensor) -> Tensor:
+    """[C, I]: is picture i the one that sentence j describes?"""
+    return owner.unsqueeze(1) == torch.arange(scores.shape[0], device=scores.device).unsqueeze(0)
+
+
+def caption_rivals(scores: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
+    """For each pair, its picture's score with every sentence, and which of them are negatives, both [C,
+    C]."""
+    return scores[owner], ~same_picture(owner)
+
+
+def picture_rivals(scores: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
+    """For each pair, its sentence's score with every picture, and which of them are negatives, both [C,
+    I]."""
+    return scores.t(), ~own_picture(scores, owner)
+
+
+def reduce(values: Tensor, reduction: str) -> Tensor:
+    """Sum, or mean over pairs; an empty batch costs nothing and passes a zero gradient."""
+    total = values.sum()
+    return total if reduction == "sum" else total / max(len(values), 1)
+
+
+def check_reduction(reduction: str) -> str:
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, not '{reduction}'")
+    return reduction

@@ -1,0 +1,94 @@
+"""How sure a retrieval figure is: bootstrap intervals over queries, and paired comparisons of two models.
+
+Pictures are drawn with replacement and take their sentences along: five sentences of one picture are not five
+independent queries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from tellapart.errors import InputError
+from tellapart.metrics.recall import CUTOFFS, Ranks
+
+SAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Interval:
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`difference` is second minus first; `p` the two-sided bootstrap probability of a difference of the
+    other sign."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+def intervals(
+    ranks: Ranks, samples: int = SAMPLES, level: float = 0.95, seed: int = 0
+) -> dict[str, Interval]:
+    """Percentile intervals of R@K both ways and rsum."""
+    resampled = _resample(ranks, _weights(_pictures(ranks), samples, seed))  # name -> [samples]
+    tail = 50 * (1 - level)
+    return {
+        name: Interval(*(float(v) for v in np.percentile(values, (tail, 100 - tail))))
+        for name, values in resampled.items()
+    }
+
+
+def compare(
+    first: Ranks, second: Ranks, samples: int = SAMPLES, level: float = 0.95, seed: int = 0
+) -> dict[str, Comparison]:
+    """Is `second` better than `first` on the same queries? Both see the same resampled pictures."""
+    if _pictures(first) != _pictures(second) or not torch.equal(first.owner.cpu(), second.owner.cpu()):
+        raise InputError(
+            "Two models can be compared by paired bootstrap only on the same pictures and sentences."
+        )
+    weights = _weights(_pictures(first), samples, seed)
+    whole = np.full((1, _pictures(first)), 1.0 / _pictures(first))
+    before, after = _resample(first, weights), _resample(second, weights)
+    point_before, point_after = _resample(first, whole), _resample(second, whole)
+    tail = 50 * (1 - level)
+    results = {}
+    for name in before:
+        difference = after[name] - before[name]
+        low, high = np.percentile(difference, (tail, 100 - tail))
+        p = min(1.0, 2 * min(float((difference <= 0).mean()), float((difference >= 0).mean())))
+        point = float(point_after[name][0] - point_before[name][0])
+        results[name] = Comparison(point, float(low), float(high), p)
+    return results
+
+
+def _pictures(ranks: Ranks) -> int:
+    return len(ranks.picture_to_text)
+
+
+def _weights(pictures: int, samples: int, seed: int) -> np.ndarray:
+    """[samples, I]: how often each picture was drawn, over the number drawn."""
+    return (
+        np.random.default_rng(seed).multinomial(pictures, [1 / pictures] * pictures, size=samples) / pictures
+    )
+
+
+def _resample(ranks: Ranks, weights: np.ndarray) -> dict[str, np.ndarray]:
+    owner = ranks.owner.cpu().numpy()
+    forward, backward = ranks.picture_to_text.cpu().numpy(), ranks.text_to_picture.cpu().numpy()
+    pictures = len(forward)
+    sentences = np.bincount(owner, minlength=pictures).astype(np.float64)  # [I]
+    found: dict[str, np.ndarray] = {}
+    for cutoff in CUTOFFS:
+        found[f"i2t_r{cutoff}"] = 100 * weights @ (forward < cutoff).astype(np.float64)
+    for cutoff in CUTOFFS:
+        hits = np.bincount(owner, weights=(backward < cutoff).astype(np.float64), minlength=pictures)
+        found[f"t2i_r{cutoff}"] = 100 * (weights @ hits) / (weights @ sentences)
+    return {**found, "rsum": np.sum(list(found.values()), axis=0)}

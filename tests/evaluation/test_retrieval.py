@@ -1,0 +1,58 @@
+"""Retrieval of a split: chunks change nothing, rows and columns follow the pack, bad splits are refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tellapart.data.pack import Caption, Picture, write_pack
+from tellapart.errors import InputError
+from tellapart.evaluation import EVALUATIONS
+from tellapart.evaluation.retrieval import evaluate_retrieval, score_split
+from tellapart.matching.vse import VSE
+from tiny_world import tiny_context
+
+
+def test_chunks_and_order_change_nothing(tmp_path: Path) -> None:
+    context = tiny_context(tmp_path)
+    torch.manual_seed(0)
+    model = VSE(embedding=8, word_width=6).build(context.inputs).eval()
+    whole, small = score_split(model, context, "train"), score_split(model, context, "train", chunk=3)
+    assert torch.allclose(whole.scores, small.scores, atol=1e-6)
+    images = model.encode_image(context.batches.images(whole.pictures))
+    texts = model.encode_text(context.batches.texts(whole.captions))
+    assert torch.allclose(model.score(images, texts), whole.scores, atol=1e-6)
+    assert np.array_equal(whole.pictures[whole.owner.numpy()], context.pack.owner[whole.captions])
+
+
+def test_the_model_goes_back_to_training(tmp_path: Path) -> None:
+    context = tiny_context(tmp_path)
+    model = VSE(embedding=8, word_width=6, dropout=0.5).build(context.inputs).train()
+    first, second = evaluate_retrieval(model, context, "test"), evaluate_retrieval(model, context, "test")
+    assert model.training and first == second
+    assert set(first) >= {"i2t_r1", "t2i_r10", "rsum", "i2t_median"}
+
+
+@pytest.mark.parametrize("name", ["retrieval", "retrieval-full"])
+def test_every_retrieval_evaluation_gives_numbers(tmp_path: Path, name: str) -> None:
+    context = tiny_context(tmp_path)
+    model = VSE(embedding=8, word_width=6).build(context.inputs)
+    assert all(isinstance(value, float) for value in EVALUATIONS[name](model, context, "train").values())
+
+
+def test_a_split_without_captions_is_refused(tmp_path: Path) -> None:
+    context = tiny_context(tmp_path)
+    pack = write_pack(
+        tmp_path / "bare", "bare", "", [Picture("0", "", "test")], [Caption(-1, "a", ("a",), "train")],
+        context.inputs.vocabulary, {},
+    )  # fmt: skip
+    bare = type(context)(pack, context.inputs, context.batches, context.store, context.device)
+    model = VSE(embedding=8, word_width=6).build(context.inputs)
+    with pytest.raises(InputError, match="no captioned picture"):
+        evaluate_retrieval(model, bare, "test")
+
+
+def test_what_is_no_matcher_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="matcher"):
+        evaluate_retrieval(torch.nn.Linear(1, 1), tiny_context(tmp_path), "test")
