@@ -1,0 +1,130 @@
+"""Concepts as columns of a pack: word ids of each caption's and each picture's visual concepts, padded with PAD.
+
+Two columns, because a column has one row for one kind of thing: `concepts` [I, k] of pictures, from the pack's detections,
+and `sentence-concepts` [C, k] of captions. Pictures keep their surest k concepts, the surest last, since a recurrent encoder
+remembers the end of its input best; captions keep their first k. Training shuffles them (`encoders.concepts.shuffled`), tests
+read them in this fixed order.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tellapart.data.pack import Pack
+from tellapart.errors import InputError
+from tellapart.text.concepts import ConceptDictionary, Found, describe_unknown
+from tellapart.text.vocabulary import PAD, Vocabulary
+
+PICTURE_CONCEPTS = "concepts"
+PICTURE_SCORES = "concept-scores"
+SENTENCE_CONCEPTS = "sentence-concepts"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ConceptReport:
+    """What became of the pictures and captions: counts, and all that could not be used."""
+
+    pictures: int = 0
+    pictures_without: int = 0
+    """Pictures with no concept over the score; they still get a caption, from the language alone."""
+    captions: int = 0
+    captions_without: int = 0
+    unknown: dict[str, int] = field(default_factory=dict)
+    """Detector labels that the dictionary does not know, with the pictures that have them."""
+    wordless: tuple[str, ...] = ()
+    """Concepts that the vocabulary has no word for."""
+
+    def sentences(self) -> list[str]:
+        """What a user should read."""
+        lines = []
+        if self.pictures:
+            lines.append(f"{self.pictures_without} of {self.pictures} pictures have no concept.")
+        if self.captions:
+            lines.append(f"{self.captions_without} of {self.captions} captions have no concept.")
+        if self.unknown:
+            lines.append(describe_unknown(self.unknown.items()))
+        if self.wordless:
+            lines.append(
+                f"The vocabulary has no word for {len(self.wordless)} concepts ({', '.join(self.wordless[:10])}); join the "
+                "pack with a corpus, which merges the dictionary into the vocabulary."
+            )
+        return lines
+
+
+def concept_rows(concepts: Sequence[Sequence[str]], vocabulary: Vocabulary, most: int) -> np.ndarray:
+    """Word ids [N, most] of lists of concepts, padded with PAD; concepts the vocabulary has no word for are left out."""
+    ids = vocabulary.ids
+    known = [[ids[concept] for concept in row if concept in ids][:most] for row in concepts]
+    return _padded(known, most, PAD, np.int32)
+
+
+def _padded(rows: Sequence[Sequence[float]], most: int, fill: float, kind: type[np.generic]) -> np.ndarray:
+    padded = np.full((len(rows), most), fill, dtype=kind)
+    lengths = np.fromiter((len(row) for row in rows), np.int64, len(rows))
+    padded[np.arange(most)[None, :] < lengths[:, None]] = [value for row in rows for value in row]
+    return padded
+
+
+def picture_concepts(pack: Pack, dictionary: ConceptDictionary, least_score: float, most: int) -> list[Found]:
+    """Each picture's concepts, surest first; a picture the detector never saw has none."""
+    nothing = Found((), ())
+    found = [nothing] * len(pack.pictures)
+    for row, detections in pack.detections.items():
+        found[row] = dictionary.of_detections(detections.labels, detections.scores, least_score, most)
+    return found
+
+
+def annotate_concepts(
+    pack: Pack, dictionary: ConceptDictionary, least_score: float = 0.3, most: int = 5
+) -> ConceptReport:
+    """Store both columns in the pack and report what could not be used; unknown labels are also logged as a warning."""
+    if most < 1:
+        raise InputError(f"At most {most} concepts a picture leaves none; give 1 or more.")
+    if pack.pictures and not pack.detections:
+        raise InputError(f"{pack.folder} has no detections to read concepts from; prepare it with a detections file.")
+    vocabulary = pack.vocabulary
+    found = picture_concepts(pack, dictionary, least_score, most)
+    unknown = dict(Counter(label for picture in found for label in picture.unknown))
+    of_captions = [dictionary.of_sentence(caption.words) for caption in pack.captions]
+    facts = {
+        "dictionary": list(dictionary.labels),
+        "multiword": dictionary.multiword,
+        "synonyms": {label: list(words) for label, words in dictionary.synonyms.items()},
+        "least_score": least_score,
+        "most": most,
+        "unknown": unknown,
+    }
+    pictures = concept_rows([picture.concepts[::-1] for picture in found], vocabulary, most)
+    scored = [
+        [score for concept, score in zip(picture.concepts[::-1], picture.scores[::-1]) if concept in vocabulary.ids]
+        for picture in found
+    ]
+    captions = concept_rows(of_captions, vocabulary, most)
+    pack.save_column(PICTURE_CONCEPTS, pictures, "picture", facts)
+    pack.save_column(PICTURE_SCORES, _padded(scored, most, 0.0, np.float32), "picture", {"least_score": least_score})
+    pack.save_column(SENTENCE_CONCEPTS, captions, "caption", facts)
+    report = ConceptReport(
+        len(pictures),
+        int((pictures == PAD).all(1).sum()),
+        len(captions),
+        int((captions == PAD).all(1).sum()),
+        unknown,
+        tuple(concept for concept in dictionary.concepts if concept not in vocabulary.ids),
+    )
+    if unknown:
+        logger.warning("%s", describe_unknown(unknown.items()))
+    return report
+
+
+def stored_dictionary(pack: Pack) -> ConceptDictionary:
+    """The dictionary that a pack's concepts were made with."""
+    facts = pack.column(PICTURE_CONCEPTS).facts
+    synonyms = {label: tuple(words) for label, words in facts["synonyms"].items()}
+    return ConceptDictionary(tuple(facts["dictionary"]), synonyms, facts["multiword"])

@@ -1,0 +1,165 @@
+"""Pictures from one pack, sentences from another: the data of captioning without pairs (R2M, section 3.1).
+
+The joined pack holds no caption of a picture to learn from, by construction: of the picture pack's captions only those of its
+test split are carried over, for scoring; every other sentence comes from the corpus and owns no picture. A share of the corpus
+is held out as `val`, so that a checkpoint can be chosen without a captioned picture either.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tellapart.data.concepts_column import ConceptReport, annotate_concepts
+from tellapart.data.pack import NO_PICTURE, Caption, Pack, write_pack
+from tellapart.errors import InputError
+from tellapart.text.concepts import ConceptDictionary
+from tellapart.text.vocabulary import Vocabulary
+
+SCORED_SPLIT = "test"
+
+
+@dataclass(frozen=True)
+class CorpusFilter:
+    """Which sentences of the corpus are worth learning from (R2M follows UC-GAN's filters)."""
+
+    least_words: int = 8
+    """Shorter sentences are left out."""
+    most_unknown: float = 0.15
+    """Sentences with a greater share of words outside the vocabulary are left out."""
+    needs_concept: bool = True
+    """Sentences without a single visual concept are left out."""
+    least_count: int = 5
+    """A word belongs to the vocabulary from this many occurrences in the corpus."""
+    held_out: float = 0.01
+    """Share of the corpus kept as `val`, to measure the loss on."""
+
+
+@dataclass(frozen=True)
+class Joined:
+    pack: Pack
+    report: ConceptReport
+    counts: dict[str, int]
+    """Corpus sentences read, and how many each filter left out."""
+
+
+def join_unpaired(
+    pictures: Pack,
+    corpus: Pack,
+    folder: Path,
+    dictionary: ConceptDictionary | None = None,
+    filters: CorpusFilter | None = None,
+    least_score: float = 0.3,
+    most: int = 5,
+) -> Joined:
+    """Write a pack of `pictures`' pictures and `corpus`' sentences with their concepts.
+
+    Features of the picture pack come along (hard links where the disk allows), since its pictures keep their rows.
+    """
+    dictionary = dictionary or ConceptDictionary.coco()
+    filters = filters or CorpusFilter()
+    _refuse_same(pictures, corpus, folder)
+    vocabulary = corpus_vocabulary(corpus, dictionary, filters.least_count)
+    kept, counts = filter_corpus(corpus, vocabulary, dictionary, filters)
+    if not kept.any():
+        raise InputError(
+            f"No sentence of {corpus.folder} passes the filters ({counts}); loosen them or change the dictionary."
+        )
+    captions = _corpus_captions(corpus, kept, filters.held_out) + _scored_captions(pictures)
+    rules: dict[str, Any] = dict(pictures.manifest.get("rules", {}))
+    rules |= {"unpaired": {"pictures": pictures.fingerprint, "corpus": corpus.fingerprint, "filters": asdict(filters)}}
+    pack = write_pack(
+        folder,
+        f"{pictures.manifest['name']} with {corpus.manifest['name']}",
+        os.path.abspath(pictures.folder / pictures.manifest.get("root", "")),
+        pictures.pictures,
+        captions,
+        vocabulary,
+        rules,
+        detections=list(pictures.detections.values()),
+        report={"corpus": counts},
+    )
+    for name in pictures.feature_names():
+        shutil.copytree(pictures.feature_folder(name), pack.feature_folder(name), copy_function=_link_or_copy)
+    return Joined(pack, annotate_concepts(pack, dictionary, least_score, most), counts)
+
+
+def corpus_vocabulary(corpus: Pack, dictionary: ConceptDictionary, least_count: int) -> Vocabulary:
+    """Words of the corpus, most frequent first, and then the concepts that are not among them (R2M, section 3.2)."""
+    counted = Counter(word for caption in corpus.captions for word in caption.words)
+    frequent = [word for word, count in counted.items() if count >= least_count]
+    frequent.sort(key=lambda word: (-counted[word], word))
+    return Vocabulary.from_words(dict.fromkeys([*frequent, *dictionary.concepts]))
+
+
+def filter_corpus(
+    corpus: Pack, vocabulary: Vocabulary, dictionary: ConceptDictionary, filters: CorpusFilter
+) -> tuple[np.ndarray, dict[str, int]]:
+    """Which sentences to keep [C] bool, and how many each filter left out (a sentence counts for the first that fails)."""
+    sentences = [caption.words for caption in corpus.captions]
+    lengths = np.fromiter((len(words) for words in sentences), np.int64, len(sentences))
+    known = vocabulary.ids
+    strangers = np.fromiter((sum(w not in known for w in words) for words in sentences), np.int64, len(sentences))
+    long_enough = lengths >= filters.least_words
+    mostly_known = strangers <= filters.most_unknown * lengths
+    if filters.needs_concept:
+        with_concept = np.fromiter((bool(dictionary.of_sentence(w)) for w in sentences), np.bool_, len(sentences))
+    else:
+        with_concept = np.ones(len(sentences), dtype=np.bool_)
+    kept = long_enough & mostly_known & with_concept
+    counts = {
+        "sentences": len(sentences),
+        "too short": int((~long_enough).sum()),
+        "too many unknown words": int((long_enough & ~mostly_known).sum()),
+        "no concept": int((long_enough & mostly_known & ~with_concept).sum()),
+        "kept": int(kept.sum()),
+    }
+    return kept, counts
+
+
+def _refuse_same(pictures: Pack, corpus: Pack, folder: Path) -> None:
+    if not pictures.pictures:
+        raise InputError(f"{pictures.folder} has no pictures; give the picture pack first and the corpus second.")
+    if (corpus.owner >= 0).any():
+        raise InputError(
+            f"{corpus.folder} has captions of pictures; a corpus for learning without pairs must be prepared as text alone "
+            "(`tellapart prepare FILE --format corpus`)."
+        )
+    if Path(folder).resolve() in (pictures.folder.resolve(), corpus.folder.resolve()):
+        raise InputError(f"{folder} is one of the packs to join; give the joined pack a folder of its own.")
+
+
+def _corpus_captions(corpus: Pack, kept: np.ndarray, held_out: float) -> list[Caption]:
+    """The kept sentences; a fixed random share is `val`, the others `train`."""
+    rows = np.flatnonzero(kept)
+    shuffled = np.random.default_rng(0).permutation(rows)
+    apart = set(shuffled[: int(round(held_out * len(rows)))].tolist())
+    read = corpus.captions
+    return [
+        Caption(NO_PICTURE, read[row].text, read[row].words, "val" if row in apart else "train")
+        for row in rows.tolist()
+    ]
+
+
+def _scored_captions(pictures: Pack) -> list[Caption]:
+    """Captions of test pictures only: metrics compare with them, and nothing else ever sees them."""
+    test = {row for row, picture in enumerate(pictures.pictures) if picture.split == SCORED_SPLIT}
+    return [
+        Caption(caption.picture, caption.text, caption.words, SCORED_SPLIT)
+        for caption in pictures.captions
+        if caption.picture in test
+    ]
+
+
+def _link_or_copy(source: str, target: str) -> str:
+    try:
+        os.link(source, target)
+    except OSError:  # another disk, or one without hard links
+        shutil.copy2(source, target)
+    return target

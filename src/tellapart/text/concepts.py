@@ -1,0 +1,210 @@
+"""Visual concepts: the words a detector and a text corpus have in common (R2M, section 2.1).
+
+A dictionary lists the concepts. The concepts of a sentence are its words in the dictionary, plurals counted as their
+singular; the concepts of a picture are its detector's labels over a score. Both come out as the same concept words, so that
+a model that learned to make sentences from the first can make sentences from the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from tellapart.errors import InputError
+from tellapart.text.coco_concepts import COCO_80, COCO_SYNONYMS
+
+IRREGULAR_PLURALS = {
+    "person": "people",
+    "man": "men",
+    "woman": "women",
+    "child": "children",
+    "mouse": "mice",
+    "goose": "geese",
+    "tooth": "teeth",
+    "foot": "feet",
+    "ox": "oxen",
+    "knife": "knives",
+    "leaf": "leaves",
+    "shelf": "shelves",
+    "loaf": "loaves",
+    "calf": "calves",
+    "wolf": "wolves",
+    "sheep": "sheep",
+    "deer": "deer",
+    "fish": "fish",
+    "aircraft": "aircraft",
+}
+
+
+def plural(word: str) -> str:
+    """The plural of an English noun.
+
+    >>> [plural(word) for word in ("dog", "bench", "pony", "toy", "woman")]
+    ['dogs', 'benches', 'ponies', 'toys', 'women']
+    """
+    if word in IRREGULAR_PLURALS:
+        return IRREGULAR_PLURALS[word]
+    for singular, many in IRREGULAR_PLURALS.items():
+        if len(singular) >= 3 and word.endswith(singular) and singular in ("man", "woman", "child"):
+            return word[: -len(singular)] + many  # fireman, grandchild
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return word + "es"
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return word[:-1] + "ies"
+    return word + "s"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A picture's concepts, and the labels over the score that the dictionary does not know."""
+
+    concepts: tuple[str, ...]
+    scores: tuple[float, ...]
+    """The detector's best score for each concept."""
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ConceptDictionary:
+    """Concepts by detector label, with other words that mean the same.
+
+    >>> dictionary = ConceptDictionary.coco()
+    >>> dictionary.of_sentence("two puppies share a hot dog near a bench".split())
+    ('dog', 'hot dog', 'bench')
+    >>> dictionary.of_detections(["dog", "wug", "bench"], [0.9, 0.8, 0.2])
+    Found(concepts=('dog',), scores=(0.9,), unknown=('wug',))
+    """
+
+    labels: tuple[str, ...]
+    synonyms: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    """label -> words or phrases that count as it in a sentence."""
+    multiword: str = "phrase"
+    """A label of several words: `phrase` keeps it whole (hot dog is no dog); `last` stands for it by its last word, as the
+    paper's dictionary does."""
+
+    def __post_init__(self) -> None:
+        if self.multiword not in ("phrase", "last"):
+            raise InputError(f"multiword is '{self.multiword}'; it must be 'phrase' or 'last'.")
+        if not self.labels:
+            raise InputError("The dictionary of concepts is empty; give it at least one word.")
+        strangers = [label for label in self.synonyms if label not in self.labels]
+        if strangers:
+            raise InputError(
+                f"Synonyms are given for {', '.join(strangers)}, which the dictionary does not list; add them."
+            )
+
+    @classmethod
+    def coco(cls, multiword: str = "phrase", synonyms: bool = True) -> ConceptDictionary:
+        """COCO's 80 classes, for any detector trained on COCO."""
+        return cls(COCO_80, COCO_SYNONYMS if synonyms else {}, multiword)
+
+    @classmethod
+    def read(cls, path: Path | str, multiword: str = "phrase") -> ConceptDictionary:
+        """A user's list: one concept a line, with other words for it after a colon: `couch: sofa, settee`."""
+        labels: list[str] = []
+        synonyms: dict[str, tuple[str, ...]] = {}
+        try:
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"Cannot read the concepts {path}: {error}. Give a UTF-8 text file, a concept a line."
+            ) from error
+        for line in lines:
+            label, _, others = line.partition(":")
+            label = " ".join(label.lower().split())
+            if not label:
+                continue
+            if label not in labels:
+                labels.append(label)
+            words = tuple(" ".join(other.lower().split()) for other in others.split(",") if other.strip())
+            if words:
+                synonyms[label] = synonyms.get(label, ()) + words
+        if not labels:
+            raise InputError(f"{path} lists no concepts; write one a line.")
+        return cls(tuple(labels), synonyms, multiword)
+
+    def concept(self, label: str) -> str:
+        """The word that stands for a label in the vocabulary."""
+        return label.split()[-1] if self.multiword == "last" else label
+
+    @cached_property
+    def concepts(self) -> tuple[str, ...]:
+        """All concept words, each once, in the dictionary's order: what the vocabulary must hold."""
+        return tuple(dict.fromkeys(self.concept(label) for label in self.labels))
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.labels)
+
+    @cached_property
+    def _forms(self) -> dict[tuple[str, ...], str]:
+        """Every way a concept may be written, singular and plural; a label's own name wins over a synonym."""
+        forms: dict[tuple[str, ...], str] = {}
+        for label in self.labels:
+            concept = self.concept(label)
+            for written in (concept, label):
+                _add_forms(forms, written, concept)
+        for label, others in self.synonyms.items():
+            for other in others:
+                _add_forms(forms, other, self.concept(label))
+        return forms
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(len(form) for form in self._forms)
+
+    @cached_property
+    def _first_words(self) -> frozenset[str]:
+        return frozenset(form[0] for form in self._forms)
+
+    def of_sentence(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Concepts of a tokenised sentence, each once, in order; the longest phrase wins where several begin."""
+        found: dict[str, None] = {}
+        position = 0
+        while position < len(words):
+            advance = 1
+            if words[position] in self._first_words:
+                for length in range(min(self._longest, len(words) - position), 0, -1):
+                    concept = self._forms.get(tuple(words[position : position + length]))
+                    if concept is not None:
+                        found[concept] = None
+                        advance = length
+                        break
+            position += advance
+        return tuple(found)
+
+    def of_detections(
+        self, labels: Sequence[str], scores: Sequence[float], least_score: float = 0.3, most: int = 5
+    ) -> Found:
+        """The surest `most` concepts with a score of `least_score` or more, surest first, each once."""
+        best: dict[str, float] = {}
+        unknown: dict[str, None] = {}
+        for label, score in zip(labels, scores, strict=True):
+            if score < least_score:
+                continue
+            if label not in self._known:
+                unknown[label] = None
+                continue
+            concept = self.concept(label)
+            best[concept] = max(score, best.get(concept, score))
+        surest = sorted(best, key=lambda concept: (-best[concept], concept))  # by name among equals: a fixed order
+        kept = tuple(surest[:most])
+        return Found(kept, tuple(best[concept] for concept in kept), tuple(unknown))
+
+
+def _add_forms(forms: dict[tuple[str, ...], str], written: str, concept: str) -> None:
+    words = written.split()
+    forms.setdefault(tuple(words), concept)
+    forms.setdefault((*words[:-1], plural(words[-1])), concept)
+
+
+def describe_unknown(labels: Iterable[tuple[str, int]]) -> str:
+    """One sentence about labels that are no concepts, most frequent first; empty where there are none."""
+    counted = sorted(labels, key=lambda item: (-item[1], item[0]))
+    if not counted:
+        return ""
+    named = ", ".join(f"{label} ({count} pictures)" for label, count in counted[:10])
+    more = f" and {len(counted) - 10} more" if len(counted) > 10 else ""
+    return f"Detector labels that the dictionary of concepts does not know: {named}{more}; add them to use them."
