@@ -1,7 +1,13 @@
 """Captioners: models that write a sentence about a picture, word by word."""
 
-from tellapart.captioning.neuraltalk import NeuralTalk2
+from typing import Any
 
-CAPTIONERS = {
+from tellapart.captioning.adaptive_attention import AdaptiveAttention
+from tellapart.captioning.neuraltalk import NeuralTalk2
+from tellapart.captioning.up_down import UpDown
+
+CAPTIONERS: dict[str, Any] = {
+    "adaptive-attention": AdaptiveAttention,
     "neuraltalk2": NeuralTalk2,
+    "up-down": UpDown,
 }

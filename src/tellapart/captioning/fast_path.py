@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
 
 from tellapart.protocols import Captioner
@@ -57,9 +58,7 @@ def select(state: State, index: Tensor) -> State:
     return {name: value[index] for name, value in state.items()}
 
 
-def predictions(
-    captioner: Captioner, images: Images, tokens: Tensor, owner: Tensor | None = None
-) -> Predictions:
+def predictions(captioner: Captioner, images: Images, tokens: Tensor, owner: Tensor | None = None) -> Predictions:
     """Logits for every true word of `tokens` [C, T]; sentence j is about picture `owner[j]` (j itself
     without owner)."""
     targets = tokens[:, 1:]
@@ -77,3 +76,11 @@ def from_state(captioner: FastCaptioner, state: State, tokens: Tensor) -> Predic
     mask = targets != PAD  # [C, T - 1]
     read = captioner.read(state, tokens)
     return Predictions(captioner.logits(read.hidden[mask]), targets[mask], mask, read.attention)
+
+
+def longest_first(tokens: Tensor) -> tuple[Tensor, list[int]]:
+    """An order of the sentences [C] in which, at step t, only the first `alive[t]` still have a word to predict."""
+    lengths = (tokens[:, 1:] != PAD).sum(1)
+    order = lengths.argsort(descending=True)
+    steps = torch.arange(tokens.shape[1] - 1, device=tokens.device)
+    return order, (lengths.unsqueeze(0) > steps.unsqueeze(1)).sum(1).tolist()

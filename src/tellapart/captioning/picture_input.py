@@ -21,9 +21,7 @@ class PictureInput(nn.Module):
     def __init__(self, width: int, hidden: int, dropout: float, scaling: str = "none") -> None:
         super().__init__()
         if scaling not in SCALINGS:
-            raise InputError(
-                f"Picture features cannot be scaled by '{scaling}'; choose one of {', '.join(SCALINGS)}."
-            )
+            raise InputError(f"Picture features cannot be scaled by '{scaling}'; choose one of {', '.join(SCALINGS)}.")
         self.scaling = scaling
         self.norm = nn.LayerNorm(width) if scaling == "layer" else nn.Identity()
         self.project = nn.Linear(width, hidden)

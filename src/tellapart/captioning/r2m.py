@@ -1,8 +1,10 @@
-"""R2M (Guo et al. 2020; the unsupervised captioning paper): visual concepts to a sentence, through memories, and back.
+"""R2M (Guo et al. 2020; the unsupervised captioning paper): visual concepts to a sentence, through memories, and
+back.
 
-The encoder makes one vector v of a picture's or a sentence's concepts; the decoder's fusion memory relates v to the last word
-and its recurrent memory carries the sentence on (Eqs. 1-8); the reconstructor reads the decoder's memories and must find v again
-(Eq. 9). A picture's features are not read to write a sentence: `images.columns["concepts"]` is all that is needed.
+The encoder makes one vector v of a picture's or a sentence's concepts; the decoder's fusion memory relates v to the
+last word and its recurrent memory carries the sentence on (Eqs. 1-8); the reconstructor reads the decoder's memories
+and must find v again (Eq. 9). A picture's features are not read to write a sentence: `images.columns["concepts"]` is
+all that is needed.
 """
 
 from __future__ import annotations
@@ -98,8 +100,8 @@ class R2MModel(nn.Module):
     def start(self, images: Images) -> State:
         if PICTURE_CONCEPTS not in images.columns:
             raise InputError(
-                f"R2M reads the column '{PICTURE_CONCEPTS}' of pictures, and it is not there; make it with `tellapart join` or "
-                "`annotate_concepts`, and ask for it in the stage's sampling.columns."
+                f"R2M reads the column '{PICTURE_CONCEPTS}' of pictures, and it is not there; "
+                "make it with `tellapart annotate` and name it in the stage's sampling.columns."
             )
         return self.begin(self.encode(images.columns[PICTURE_CONCEPTS]))
 
@@ -113,7 +115,8 @@ class R2MModel(nn.Module):
         return Step(self.logits(memory.flatten(1)), {"concepts": state["concepts"], **after})
 
     def read(self, state: State, tokens: Tensor) -> Read:
-        """All words but the last: fusion memory at once, recurrent memory step by step. Rows are M_t, slots side by side."""
+        """All words but the last: fusion memory at once, recurrent memory step by step. Rows are M_t, slots side by
+        side."""
         fused, _ = self.fusion(state["concepts"], self.words(tokens[:, :-1]))  # [C, T - 1, d]
         return Read(self.decoder.sequence(fused.unsqueeze(2), state).outputs.flatten(2))
 
@@ -124,7 +127,8 @@ class R2MModel(nn.Module):
         return Forced(self.logits(self.read(self.start(images), tokens).hidden))
 
     def reconstruct(self, hidden: Tensor, lengths: Tensor) -> Tensor:
-        """v~ [C, d] from the decoder's memories [C, T - 1, S d] (Eq. 9): the reconstructor's memory where END was predicted.
+        """v~ [C, d] from the decoder's memories [C, T - 1, S d] (Eq. 9): the reconstructor's memory where END was
+        predicted.
 
         lengths count START and END, so END was predicted in row lengths - 2.
         """

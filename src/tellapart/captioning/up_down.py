@@ -1,0 +1,126 @@
+"""Up-Down (Anderson et al. 2018; paper 2, section 3.2, Eqs. 8-14): one LSTM decides where to look, another speaks.
+
+The gaze depends on what was said, so the loop over time stays; all that does not depend on the loop is computed before
+it, and sentences that have ended leave it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tellapart.captioning.additive_attention import AdditiveAttention
+from tellapart.captioning.fast_path import Read, longest_first, select
+from tellapart.captioning.picture_input import PictureInput
+from tellapart.captioning.words import WordTable
+from tellapart.types import Forced, Images, ModelInputs, State, Step
+
+MEMORY = ("attention_hidden", "attention_cell", "language_hidden", "language_cell")
+
+
+@dataclass(frozen=True)
+class UpDown:
+    """Up-Down: an attention LSTM and a language LSTM with additive attention over cells or regions."""
+
+    hidden: int = 512
+    """Width of both LSTMs, of the words and of the projected cells."""
+    attention: int = 512
+    """Width of the layer that compares cells with the attention LSTM's output."""
+    dropout: float = 0.5
+    """On words, projected pictures, and the language LSTM's output where it predicts words."""
+    scaling: str = "none"
+    """Picture features as they are (none), standardised row by row (layer), or of length one (unit)."""
+    tied: bool = False
+    """One table reads and predicts words."""
+
+    def build(self, inputs: ModelInputs) -> UpDownModel:
+        return UpDownModel(self, len(inputs.vocabulary), inputs.feature_width)
+
+
+class UpDownModel(nn.Module):
+    picture_state: tuple[str, ...] = ("whole", "cells", "keys", "mask")
+
+    def __init__(self, config: UpDown, words: int, feature_width: int) -> None:
+        super().__init__()
+        hidden = config.hidden
+        self.hidden = hidden
+        self.whole = PictureInput(feature_width, hidden, config.dropout, config.scaling)
+        self.cells = PictureInput(feature_width, hidden, config.dropout, config.scaling)
+        self.keys = nn.Linear(hidden, config.attention)
+        self.words = WordTable(words, hidden, hidden, config.tied)
+        self.attention_lstm = nn.LSTMCell(3 * hidden, hidden)  # reads [h_language; whole picture; word]
+        self.language_lstm = nn.LSTMCell(2 * hidden, hidden)  # reads [attended cells; h_attention]
+        self.query = nn.Linear(hidden, config.attention)
+        self.attend = AdditiveAttention(config.attention)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def start(self, images: Images) -> State:
+        cells = self.cells(images.features)  # [N, R, H]
+        # What the whole picture adds to the attention LSTM's gates is the same at every step.
+        weight = self.attention_lstm.weight_ih[:, self.hidden : 2 * self.hidden]
+        whole = functional.linear(self.whole(images.pooled()), weight)  # [N, 4H]
+        nothing = torch.zeros(len(images), self.hidden, dtype=cells.dtype, device=cells.device)
+        picture = {"whole": whole, "cells": cells, "keys": self.keys(cells), "mask": images.mask}
+        return picture | dict.fromkeys(MEMORY, nothing)
+
+    def step(self, word: Tensor, state: State) -> Step:
+        memory = tuple(state[name] for name in MEMORY)
+        memory, attention = self._advance(self._word_gates(word) + state["whole"], memory, state, len(word))
+        return Step(self.logits(self.dropout(memory[2])), {**state, **dict(zip(MEMORY, memory))}, attention)
+
+    def read(self, state: State, tokens: Tensor) -> Read:
+        """All words but the last, the longest sentences first, so that those still going on are the first rows."""
+        order, alive = longest_first(tokens)
+        state = select(state, order)
+        gates = self._word_gates(tokens[order, :-1]) + state["whole"].unsqueeze(1)  # [C, T - 1, 4H]
+        memory = tuple(state[name] for name in MEMORY)
+        spoken, looks = [], []
+        for time, rows in enumerate(alive):
+            memory = tuple(part[:rows] for part in memory)
+            memory, attention = self._advance(gates[:rows, time], memory, state, rows)
+            missing = len(order) - rows
+            spoken.append(functional.pad(memory[2], (0, 0, 0, missing)))
+            looks.append(functional.pad(attention, (0, 0, 0, missing)))
+        back = order.argsort()
+        hidden = self.dropout(torch.stack(spoken, 1))[back]  # [C, T - 1, H]
+        return Read(hidden, torch.stack(looks, 1)[back])
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return self.words.logits(hidden)
+
+    def forward(self, images: Images, tokens: Tensor) -> Forced:
+        read = self.read(self.start(images), tokens)
+        return Forced(self.logits(read.hidden), read.attention)
+
+    def _word_gates(self, words: Tensor) -> Tensor:
+        """The words' and the biases' share of the attention LSTM's gates [..., 4H]."""
+        read = self.dropout(torch.relu(self.words(words)))
+        cell = self.attention_lstm
+        return functional.linear(read, cell.weight_ih[:, 2 * self.hidden :], cell.bias_ih + cell.bias_hh)
+
+    def _advance(
+        self, gates: Tensor, memory: tuple[Tensor, ...], state: State, rows: int
+    ) -> tuple[tuple[Tensor, ...], Tensor]:
+        """One step of both LSTMs for the first `rows` hypotheses; also the attention [rows, R]."""
+        attention_hidden, attention_cell, language_hidden, language_cell = memory
+        cell = self.attention_lstm
+        gates = gates + functional.linear(language_hidden, cell.weight_ih[:, : self.hidden])
+        gates = gates + functional.linear(attention_hidden, cell.weight_hh)
+        attention_hidden, attention_cell = _lstm(gates, attention_cell)
+
+        scores = self.attend(state["keys"][:rows], self.query(attention_hidden), state["mask"][:rows])
+        weights = functional.softmax(scores, -1)  # [N, R]
+        seen = torch.bmm(weights.unsqueeze(1), state["cells"][:rows]).squeeze(1)  # [N, H]
+
+        language = self.language_lstm(torch.cat([seen, attention_hidden], -1), (language_hidden, language_cell))
+        return (attention_hidden, attention_cell, *language), weights
+
+
+def _lstm(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    """An LSTM's pointwise part, gates in torch's order: input, forget, new, output."""
+    enter, keep, new, leave = gates.chunk(4, -1)
+    cell = torch.sigmoid(keep) * cell + torch.sigmoid(enter) * torch.tanh(new)
+    return torch.sigmoid(leave) * torch.tanh(cell), cell
