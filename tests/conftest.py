@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tiny_pack import make_tiny_pack
 
 SHARED_DATA = Path(os.environ.get("TELLAPART_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
@@ -14,3 +15,9 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip(f"real data not found at {SHARED_DATA}; set TELLAPART_DATA to its folder to run this test")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def tiny_pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small pack with features of every kind; read-only by agreement."""
+    return make_tiny_pack(tmp_path_factory.mktemp("packs") / "tiny").folder

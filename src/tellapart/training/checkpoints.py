@@ -82,9 +82,7 @@ def save_checkpoint(
 
 def newest_checkpoint(folder: Path) -> Path | None:
     """The last whole checkpoint; leftovers of interrupted saves begin with a dot and are passed over."""
-    whole = (
-        [path for path in folder.glob("[0-9]*") if (path / "state.json").is_file()] if folder.is_dir() else []
-    )
+    whole = [path for path in folder.glob("[0-9]*") if (path / "state.json").is_file()] if folder.is_dir() else []
     return max(whole, default=None, key=lambda path: int(path.name))
 
 

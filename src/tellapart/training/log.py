@@ -15,9 +15,7 @@ class Log:
     def __init__(self, path: Path, keep_until: int | None = None, tensorboard: bool = False) -> None:
         self.path = path
         lines = read_log(path) if keep_until is not None else []
-        write_text(
-            path, "".join(json.dumps(row) + "\n" for row in lines if row["total"] <= (keep_until or 0))
-        )
+        write_text(path, "".join(json.dumps(row) + "\n" for row in lines if row["total"] <= (keep_until or 0)))
         self.file = path.open("a", encoding="utf-8")
         self.board: Any = None
         if tensorboard:

@@ -95,12 +95,7 @@ def train_stage(
                 desk.progress.say(**numbers)
                 if desk.log:
                     desk.log.write(stage=stage.name, epoch=position.epoch, total=position.total, **numbers)
-            if (
-                last
-                and position.step < steps
-                and time.monotonic() - saved > desk.save_every
-                and group().is_main
-            ):
+            if last and position.step < steps and time.monotonic() - saved > desk.save_every and group().is_main:
                 position.sums = {name: value.item() for name, value in sums.items()}
                 save_checkpoint(desk.checkpoints, position, objective, optimiser, average, scaler)
                 saved = time.monotonic()
@@ -187,9 +182,7 @@ def _judge(
             else:
                 judged = EVALUATIONS[stage.evaluation](objective.model, context, stage.validation_split)
             if stage.monitor not in judged:
-                raise InputError(
-                    f"'{stage.monitor}' is not among the evaluation's figures: {', '.join(judged)}."
-                )
+                raise InputError(f"'{stage.monitor}' is not among the evaluation's figures: {', '.join(judged)}.")
             value = judged[stage.monitor] * (-1 if stage.monitor == "loss" else 1)
             if position.best is None or value > position.best:
                 position.best, position.stale = value, 0

@@ -26,11 +26,7 @@ class Progress:
             print(text, file=sys.stderr, flush=True)
 
     def over(self, items: Iterable[Item], total: int, title: str, done: int = 0) -> Iterator[Item]:
-        return (
-            self._with_bar(items, total, title, done)
-            if self.rich
-            else self._with_lines(items, total, title, done)
-        )
+        return self._with_bar(items, total, title, done) if self.rich else self._with_lines(items, total, title, done)
 
     def _with_bar(self, items: Iterable[Item], total: int, title: str, done: int) -> Iterator[Item]:
         from rich.console import Console

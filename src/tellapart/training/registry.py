@@ -24,13 +24,7 @@ def to_plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         plain = {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
         name = {cls: name for name, cls in kinds().items()}.get(type(value))
-        return (
-            plain
-            if name is None
-            else {"kind": name, **plain}
-            if "kind" not in plain
-            else {"class": name, **plain}
-        )
+        return plain if name is None else {"kind": name, **plain} if "kind" not in plain else {"class": name, **plain}
     if isinstance(value, list | tuple):
         return [to_plain(item) for item in value]
     return value
@@ -51,9 +45,7 @@ def _from_plain(value: Any, wanted: Any) -> Any:
         fields = {f.name for f in dataclasses.fields(cls)}
         unknown = sorted(set(value) - fields - {"kind", "class"})
         if unknown:
-            raise InputError(
-                f"{cls.__name__} has no field {', '.join(unknown)}; it has {', '.join(sorted(fields))}."
-            )
+            raise InputError(f"{cls.__name__} has no field {', '.join(unknown)}; it has {', '.join(sorted(fields))}.")
         return cls(**{name: _from_plain(item, hints[name]) for name, item in value.items() if name in fields})
     if isinstance(value, list):
         inner = typing.get_args(wanted)
@@ -85,9 +77,7 @@ def override(recipe: Recipe, settings: typing.Sequence[str]) -> Recipe:
     for setting in settings:
         path, separator, text = setting.partition("=")
         if not separator:
-            raise InputError(
-                f"'{setting}' is not of the form field=value, such as {recipe.stages[0].name}.epochs=3."
-            )
+            raise InputError(f"'{setting}' is not of the form field=value, such as {recipe.stages[0].name}.epochs=3.")
         parts = path.split(".")
         names = [stage.name for stage in recipe.stages]
         if parts[0] in names:
@@ -99,11 +89,7 @@ def override(recipe: Recipe, settings: typing.Sequence[str]) -> Recipe:
 def _changed(value: Any, parts: list[str], text: str, path: str) -> Any:
     if isinstance(value, tuple) and parts[0].isdigit() and int(parts[0]) < len(value):
         index = int(parts[0])
-        new = (
-            _changed(value[index], parts[1:], text, path)
-            if parts[1:]
-            else _parse(text, type(value[index]), path)
-        )
+        new = _changed(value[index], parts[1:], text, path) if parts[1:] else _parse(text, type(value[index]), path)
         return (*value[:index], new, *value[index + 1 :])
     if not dataclasses.is_dataclass(value):
         raise InputError(f"'{path}' leads nowhere: '{parts[0]}' is not inside {type(value).__name__}.")

@@ -76,13 +76,9 @@ def open_run(folder: Path | str, stage: str | None = None, device: torch.device 
     folder = Path(folder)
     weights = folder / "model.safetensors" if stage is None else folder / "stages" / f"{stage}.safetensors"
     if not (folder / "recipe.json").is_file():
-        raise InputError(
-            f"{folder} is not a run folder: it has no recipe.json. Make one with `tellapart train`."
-        )
+        raise InputError(f"{folder} is not a run folder: it has no recipe.json. Make one with `tellapart train`.")
     if not weights.is_file():
-        raise InputError(
-            f"{folder} has no {weights.name}: its training has not finished. Go on with `--resume`."
-        )
+        raise InputError(f"{folder} has no {weights.name}: its training has not finished. Go on with `--resume`.")
     recipe = recipe_from_plain(read_json(folder / "recipe.json"))
     data = read_json(folder / "data.json")
     vocabulary = Vocabulary.load(folder / "vocabulary.json")

@@ -58,9 +58,7 @@ class TrainSettings:
 def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
     """Train all stages of a recipe, or what is left of them, and open the finished run."""
     us = join(settings.device)
-    device = torch.device(
-        f"cuda:{us.rank}" if us.world > 1 and settings.device == "cuda" else settings.device
-    )
+    device = torch.device(f"cuda:{us.rank}" if us.world > 1 and settings.device == "cuda" else settings.device)
     pack = Pack(settings.data)
     recipe = override(recipe, settings.set)
     store = choose_features(pack, recipe.features, settings.features)
@@ -122,11 +120,7 @@ def choose_features(pack: Pack, kind: str, name: str | None) -> FeatureStore | N
     """The features a recipe reads: the named ones, or the only ones of its kind."""
     if kind == "none":
         return None
-    names = (
-        [name]
-        if name
-        else [n for n in pack.feature_names() if FeatureStore(pack.feature_folder(n)).kind == kind]
-    )
+    names = [name] if name else [n for n in pack.feature_names() if FeatureStore(pack.feature_folder(n)).kind == kind]
     if not names:
         have = ", ".join(pack.feature_names()) or "none at all"
         raise InputError(
@@ -183,9 +177,7 @@ def _context(
     return Context(
         pack=pack,
         inputs=inputs_for(pack.vocabulary, features, load_pretrained=True),
-        batches=Batches(
-            pack, store, stage.sampling.columns, device, stage.sampling.longest, settings.resident
-        ),
+        batches=Batches(pack, store, stage.sampling.columns, device, stage.sampling.longest, settings.resident),
         store=store,
         device=device,
         train_split=stage.sampling.split,
@@ -205,9 +197,7 @@ def _place_to_start(recipe: Recipe, settings: TrainSettings) -> Path | None:
         return None
     checkpoint = newest_checkpoint(settings.out / "checkpoints")
     if described.is_file() and read_json(described) != to_plain(recipe):
-        raise InputError(
-            f"{settings.out} holds a run of another recipe or other overrides; choose another --out."
-        )
+        raise InputError(f"{settings.out} holds a run of another recipe or other overrides; choose another --out.")
     return checkpoint
 
 

@@ -1,0 +1,5 @@
+"""`python -m tellapart` is `tellapart`."""
+
+from tellapart.cli import run
+
+run()

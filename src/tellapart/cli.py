@@ -1,0 +1,118 @@
+"""The command line: a dict of verbs. Each verb is a frozen dataclass of options and a function that takes it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tellapart.errors import InputError
+
+Verb = tuple[type, Callable[[Any], Any]]
+
+
+def _prepare() -> Verb:
+    from tellapart.data.prepare import PrepareOptions, prepare
+
+    return PrepareOptions, prepare
+
+
+def _annotate() -> Verb:
+    from tellapart.data.annotate import AnnotateOptions, annotate
+
+    return AnnotateOptions, annotate
+
+
+def _extract() -> Verb:
+    from tellapart.extract import ExtractOptions, extract
+
+    return ExtractOptions, extract
+
+
+def _train() -> Verb:
+    from tellapart.train import TrainOptions, train
+
+    return TrainOptions, train
+
+
+def _evaluate() -> Verb:
+    from tellapart.evaluate import EvaluateOptions, evaluate
+
+    return EvaluateOptions, evaluate
+
+
+def _recipes() -> Verb:
+    from tellapart.list_recipes import RecipesOptions, list_recipes
+
+    return RecipesOptions, list_recipes
+
+
+def _score() -> Verb:
+    from tellapart.score import ScoreOptions, score
+
+    return ScoreOptions, score
+
+
+VERBS: dict[str, tuple[Callable[[], Verb], str]] = {
+    "prepare": (_prepare, "pictures and captions into a pack"),
+    "annotate": (_annotate, "noun masks and sentence targets into a pack"),
+    "extract": (_extract, "a pack's pictures into features"),
+    "train": (_train, "a recipe on a pack, into a run folder"),
+    "evaluate": (_evaluate, "a run on a split of a pack"),
+    "recipes": (_recipes, "list the recipes with paper, command and expected figures"),
+    "score": (_score, "captions against references, or metrics against people"),
+}
+
+
+def usage() -> str:
+    width = max(len(verb) for verb in VERBS)
+    lines = [f"  {verb.ljust(width)}  {line}" for verb, (_, line) in VERBS.items()]
+    return "\n".join(
+        [
+            "usage: tellapart VERB [options]",
+            "",
+            "Learns from captioned pictures to find, tell and show.",
+            "",
+            *lines,
+            "",
+            "`tellapart VERB --help` says what a verb takes.",
+        ]
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one verb. Returns 0, 1 for input that cannot be used, 2 for a wrong call."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0 if arguments else 2
+    if arguments[0] == "--version":
+        from importlib.metadata import version
+
+        print(version("tellapart"))
+        return 0
+    if arguments[0] not in VERBS:
+        print(f"tellapart: there is no verb '{arguments[0]}'.\n\n{usage()}", file=sys.stderr)
+        return 2
+    import tyro
+
+    load, _ = VERBS[arguments[0]]
+    options, function = load()
+    try:
+        function(tyro.cli(options, prog=f"tellapart {arguments[0]}", args=arguments[1:]))
+    except InputError as error:
+        print(f"tellapart {arguments[0]}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"tellapart {arguments[0]}: interrupted; what was finished is kept.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def run() -> None:
+    """What the installed `tellapart` command calls."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    run()

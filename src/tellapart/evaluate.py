@@ -1,0 +1,98 @@
+"""`tellapart evaluate RUN --data PACK --split test`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import tyro
+
+from tellapart.data.batches import Batches
+from tellapart.data.files import write_json
+from tellapart.data.pack import Pack
+from tellapart.errors import InputError
+from tellapart.evaluation import EVALUATIONS
+from tellapart.objectives.context import Context
+from tellapart.training.run import Run, inputs_for, open_run
+from tellapart.vision.store import FeatureStore
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """Evaluate a trained run on a split of a pack."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """A run folder."""
+    data: Path
+    """The pack to evaluate on."""
+    split: str = "test"
+    """train, val, test, or all."""
+    features: str | None = None
+    """Name of the pack's features; left out, the name the run was trained with."""
+    device: str = "cpu"
+    json: bool = False
+    """Print JSON instead of a table."""
+    out: Path | None = None
+    """Write the figures here; left out, RUN/evaluation-SPLIT.json."""
+
+
+def evaluate(options: EvaluateOptions) -> dict[str, float]:
+    """The figures by name, printed and written."""
+    run = open_run(options.run, device=options.device)
+    context = context_for(run, Pack(options.data), options.features, options.device)
+    with torch.no_grad():
+        figures = fullest_evaluation(run.last_stage.evaluation)(run.model, context, options.split)
+    write_json(options.out or options.run / f"evaluation-{options.split}.json", figures)
+    if options.json:
+        print(json.dumps(figures, indent=2))
+    else:
+        _print_table(figures, f"{options.run.name} on {options.data.name}, {options.split}")
+    return figures
+
+
+def fullest_evaluation(name: str) -> Callable[..., dict[str, float]]:
+    """Training watches a light evaluation; its full form, where there is one, is called NAME-full."""
+    return EVALUATIONS.get(f"{name}-full", EVALUATIONS[name])
+
+
+def context_for(run: Run, pack: Pack, features: str | None = None, device: str = "cpu") -> Context:
+    """What an evaluation of a run on a pack needs; refuses a pack whose words or features are not the run's."""
+    if pack.vocabulary.words != run.vocabulary.words:
+        raise InputError(
+            f"{pack.folder} was prepared with another vocabulary than {run.folder}; prepare it with "
+            f"--vocabulary-from {run.folder}."
+        )
+    trained_on = run.data["features"]
+    store = None
+    if trained_on is not None:
+        store = FeatureStore(pack.feature_folder(features or trained_on["name"]))
+        if store.width != trained_on["width"]:
+            raise InputError(
+                f"{store.folder} is {store.width} wide, but {run.folder} was trained on {trained_on['name']} of width "
+                f"{trained_on['width']}; extract the same features, or name them with --features."
+            )
+    sampling = run.last_stage.sampling
+    columns = tuple(name for name in sampling.columns if pack.has_column(name))
+    return Context(
+        pack=pack,
+        inputs=inputs_for(run.vocabulary, trained_on, load_pretrained=False),
+        batches=Batches(pack, store, columns, device, None),
+        store=store,
+        device=torch.device(device),
+    )
+
+
+def _print_table(figures: dict[str, float], title: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title)
+    table.add_column("figure")
+    table.add_column("value", justify="right")
+    for name, value in figures.items():
+        table.add_row(name, f"{value:.2f}" if abs(value) >= 1 else f"{value:.4f}")
+    Console().print(table)

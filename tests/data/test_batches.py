@@ -1,0 +1,95 @@
+"""Batches: padding, ownership, columns, order, and a background thread that passes errors on."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tellapart.data.batches import Batches, made_ahead
+from tellapart.data.pack import Pack
+from tellapart.data.sampling import Sampling, draw_epoch, share_of_rank
+from tellapart.errors import InputError
+from tellapart.text.vocabulary import END, PAD, START
+from tellapart.vision.store import FeatureStore
+
+
+@pytest.fixture(scope="module")
+def batches(tiny_pack: Path) -> Batches:
+    pack = Pack(tiny_pack)
+    return Batches(pack, FeatureStore(pack.feature_folder("grid")), columns=("nouns",))
+
+
+def test_a_batch_holds_each_picture_once_and_points_to_it(batches: Batches) -> None:
+    batch = batches.batch(np.asarray([7, 0, 5, 1]))  # pictures 1, 0, 1, 0
+    assert batch.pictures.tolist() == [1, 0]
+    assert batch.owner.tolist() == [0, 1, 0, 1]
+    assert batch.images.features.shape == (2, 4, 16)
+    for row, caption in enumerate((7, 0, 5, 1)):
+        words = batches.pack.captions[caption].words
+        ids = batch.texts.tokens[row].tolist()
+        assert ids[: len(words) + 2] == [START, *batches.pack.vocabulary.encode(words), END]
+        assert set(ids[len(words) + 2 :]) <= {PAD}
+        nouns = batch.texts.columns["nouns"][row].tolist()
+        assert [word for word, noun in zip(words, nouns[1:]) if noun][0] in ("dog", "picture", "today")
+    assert (batch.texts.mask.sum(1) == batch.texts.lengths).all()
+
+
+def test_resident_features_are_the_same(batches: Batches) -> None:
+    resident = Batches(batches.pack, batches.store, resident=True)
+    rows = np.asarray([3, 1, 2])
+    assert (resident.images(rows).features == batches.images(rows).features).all()
+
+
+def test_sentences_can_be_cut(tiny_pack: Path) -> None:
+    texts = Batches(Pack(tiny_pack), None, longest=2).texts(np.asarray([2]))
+    assert texts.tokens.shape == (1, 4) and texts.tokens[0, -1] == END
+
+
+def test_features_of_another_pack_are_refused(tiny_pack: Path, tmp_path: Path) -> None:
+    from tiny_pack import make_tiny_pack
+
+    other = make_tiny_pack(tmp_path / "other")
+    np.save(other.feature_folder("grid") / "offsets.npy", np.arange(3))
+    with pytest.raises(InputError, match="are for 2 pictures"):
+        Batches(Pack(tiny_pack), FeatureStore(other.feature_folder("grid")))
+
+
+@pytest.mark.parametrize(
+    "sampling", [Sampling(batch=7, drop_last=False), Sampling(batch=3, captions_each=5, drop_last=False)]
+)
+def test_an_epoch_uses_every_caption_once(tiny_pack: Path, sampling: Sampling) -> None:
+    pack = Pack(tiny_pack)
+    drawn = np.concatenate([draw.captions for draw in draw_epoch(pack, sampling, (0, 0, 0))])
+    assert sorted(drawn.tolist()) == pack.split("train").captions.tolist()
+    again = np.concatenate([draw.captions for draw in draw_epoch(pack, sampling, (0, 0, 0))])
+    other = np.concatenate([draw.captions for draw in draw_epoch(pack, sampling, (0, 0, 1))])
+    assert drawn.tolist() == again.tolist() != other.tolist()
+
+
+@pytest.mark.parametrize("sampling", [Sampling(batch=16), Sampling(batch=6, captions_each=2)])
+def test_ranks_share_a_batch_by_picture(tiny_pack: Path, sampling: Sampling) -> None:
+    pack = Pack(tiny_pack)
+    whole = draw_epoch(pack, sampling, (0, 0, 0))[0]
+    parts = [share_of_rank(whole, pack.owner, rank, 2) for rank in range(2)]
+    assert sorted(np.concatenate([part.captions for part in parts])) == sorted(whole.captions)
+    owners = [set(pack.owner[part.captions].tolist()) for part in parts]
+    assert not owners[0] & owners[1]
+
+
+def test_a_fixed_number_of_steps(tiny_pack: Path) -> None:
+    assert len(draw_epoch(Pack(tiny_pack), Sampling(batch=64, steps=5), (0, 0, 0))) == 5
+
+
+def test_errors_in_the_background_surface() -> None:
+    def fail() -> int:
+        raise InputError("no such picture")
+
+    made = made_ahead([lambda: 1, fail, lambda: 3])
+    assert next(made) == 1
+    with pytest.raises(InputError, match="no such picture"):
+        next(made)
+
+
+def test_a_missing_split_says_what_there_is(tiny_pack: Path) -> None:
+    with pytest.raises(InputError, match="it has test, train, val"):
+        Pack(tiny_pack).split("training")

@@ -1,0 +1,75 @@
+"""Two processes with half the batch each give the gradients of one process with all of it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import torch
+from safetensors.torch import save_file
+sys.path.insert(0, {tests!r})
+from training.test_distributed import gradients
+us, found = gradients(Path(sys.argv[1]), sys.argv[2])
+if us.is_main:
+    save_file(found, sys.argv[3])
+"""
+
+
+def gradients(pack_folder: Path, recipe_name: str):  # noqa: ANN201 - a pair for this file's own use
+    """Gradients of the first batch of a recipe, averaged over ranks the way training does it."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    from tellapart.data.batches import Batches
+    from tellapart.data.pack import Pack
+    from tellapart.data.sampling import draw_epoch
+    from tellapart.distributed import join
+    from tellapart.objectives.context import Context
+    from tellapart.recipes import find_recipe
+    from tellapart.training.loop import prefetched
+    from tellapart.training.registry import override
+    from tellapart.training.run import inputs_for
+    from tellapart.training.train import choose_features
+
+    us = join("cpu")
+    torch.manual_seed(0)
+    pack = Pack(pack_folder)
+    recipe = override(find_recipe(recipe_name), ["stages.0.sampling.batch=12"])
+    stage = recipe.stages[0]
+    store = choose_features(pack, recipe.features, None)
+    batches = Batches(pack, store, stage.sampling.columns)
+    inputs = inputs_for(pack.vocabulary, {"width": store.width, "rows": store.most_rows}, True)
+    context = Context(pack, inputs, batches, store, torch.device("cpu"))
+    objective = stage.objective.build(stage.model.build(inputs), context).double().eval()
+    batch = next(iter(prefetched(batches, draw_epoch(pack, stage.sampling, (0, 0, 0)))))
+    batch = _as_double(batch)
+    wrapped = DistributedDataParallel(objective, find_unused_parameters=True) if us.world > 1 else objective
+    wrapped(batch)["loss"].backward()
+    return us, {name: p.grad for name, p in objective.named_parameters() if p.grad is not None}
+
+
+def _as_double(batch):  # noqa: ANN001, ANN202
+    from dataclasses import replace
+
+    return replace(batch, images=replace(batch.images, features=batch.images.features.double()))
+
+
+@pytest.mark.parametrize("recipe", ["vse++", "neuraltalk2"])
+def test_two_processes_equal_one(tiny_pack: Path, tmp_path: Path, recipe: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(tests=str(Path(__file__).parents[1])))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += [str(script), str(tiny_pack), recipe, str(tmp_path / "two.safetensors")]
+    subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=300, capture_output=True)
+    _, one = gradients(tiny_pack, recipe)
+    two = load_file(tmp_path / "two.safetensors")
+    assert one.keys() == two.keys()
+    for name in one:
+        torch.testing.assert_close(two[name], one[name], rtol=1e-9, atol=1e-12)
+    assert max(float(gradient.abs().max()) for gradient in one.values()) > 0

@@ -1,0 +1,108 @@
+"""A run that was stopped, or killed at the worst moment, ends with the same bytes as one that never was."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from tellapart.errors import InputError
+from tellapart.recipes import find_recipe
+from tellapart.training import loop
+from tellapart.training.checkpoints import newest_checkpoint
+from tellapart.training.log import read_log
+from tellapart.training.recipe import Average, Recipe
+from tellapart.training.train import TrainSettings, train_recipe
+
+SMALL = ("base.model.embedding=16", "base.model.word_width=8", "base.epochs=4", "base.sampling.batch=16")
+
+
+def small_recipe(average: Average | None = None) -> Recipe:
+    recipe = find_recipe("vse++")
+    stage = replace(recipe.stages[0], average=average, model=replace(recipe.stages[0].model, dropout=0.3))
+    again = replace(stage, name="again", start="previous", model=None, epochs=2)
+    return replace(recipe, stages=(stage, again))
+
+
+def settings(tiny_pack: Path, out: Path, resume: bool = False) -> TrainSettings:
+    return TrainSettings(data=tiny_pack, out=out, set=SMALL, resume=resume, quiet=True, save_every=0.0)
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("average", [None, Average("epoch"), Average("ema", decay=0.9)], ids=["plain", "swa", "ema"])
+@pytest.mark.parametrize("stop_after", [1, 7, 10, 21])
+def test_resumed_run_equals_uninterrupted(
+    tiny_pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, average: Average | None, stop_after: int
+) -> None:
+    """Stopped after any number of steps: mid-epoch, at an epoch's end, in the second stage."""
+    recipe = small_recipe(average)
+    train_recipe(recipe, settings(tiny_pack, tmp_path / "whole"))
+
+    learn, calls = loop._learn, []
+
+    def counted(*arguments: object) -> object:
+        if len(calls) == stop_after:
+            raise Stopped
+        calls.append(1)
+        return learn(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(loop, "_learn", counted)
+    with pytest.raises(Stopped):
+        train_recipe(recipe, settings(tiny_pack, tmp_path / "stopped"))
+    monkeypatch.setattr(loop, "_learn", learn)
+    train_recipe(recipe, settings(tiny_pack, tmp_path / "stopped", resume=True))
+
+    whole, resumed = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "stopped"))
+    assert whole.keys() == resumed.keys()
+    assert all((whole[name] == resumed[name]).all() for name in whole)
+    assert read_log(tmp_path / "whole" / "log.jsonl") == read_log(tmp_path / "stopped" / "log.jsonl")
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from training.test_resume import settings, small_recipe
+from tellapart.training.train import train_recipe
+train_recipe(small_recipe(), settings(Path(sys.argv[1]), Path(sys.argv[2]), resume=sys.argv[3] == "yes"))
+"""
+
+
+def test_kill_during_saves(tiny_pack: Path, tmp_path: Path) -> None:
+    """kill -9 at moments spread over a run that saves at every step, then resume: the same losses as never killed."""
+    train_recipe(small_recipe(), settings(tiny_pack, tmp_path / "whole"))
+    script = SCRIPT.format(tests=str(Path(__file__).parents[1]))
+    out, kills = tmp_path / "killed", 0
+    for _ in range(30):
+        command = [sys.executable, "-c", script, str(tiny_pack), str(out), "yes"]
+        process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.PIPE)
+        before = newest_checkpoint(out / "checkpoints")
+        while process.poll() is None and newest_checkpoint(out / "checkpoints") == before and kills < 3:
+            time.sleep(0.002)
+        if kills < 3 and process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        _, errors = process.communicate(timeout=120)
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL, errors.decode()
+    assert kills == 3
+    whole, killed = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "killed"))
+    assert all((whole[name] == killed[name]).all() for name in whole)
+    assert read_log(tmp_path / "whole" / "log.jsonl") == read_log(out / "log.jsonl")
+
+
+def test_refuses_to_overwrite_and_to_mix(tiny_pack: Path, tmp_path: Path) -> None:
+    train_recipe(small_recipe(), settings(tiny_pack, tmp_path / "run"))
+    with pytest.raises(InputError, match="already holds a run"):
+        train_recipe(small_recipe(), settings(tiny_pack, tmp_path / "run"))
+    with pytest.raises(InputError, match="another recipe"):
+        train_recipe(small_recipe(Average()), settings(tiny_pack, tmp_path / "run", resume=True))
