@@ -1,9 +1,9 @@
 """Concepts as columns of a pack: word ids of each caption's and each picture's visual concepts, padded with PAD.
 
-Two columns, because a column has one row for one kind of thing: `concepts` [I, k] of pictures, from the pack's detections,
-and `sentence-concepts` [C, k] of captions. Pictures keep their surest k concepts, the surest last, since a recurrent encoder
-remembers the end of its input best; captions keep their first k. Training shuffles them (`encoders.concepts.shuffled`), tests
-read them in this fixed order.
+Two columns, because a column has one row for one kind of thing: `concepts` [I, k] of pictures, from the pack's
+detections, and `sentence-concepts` [C, k] of captions. Pictures keep their surest k concepts, the surest last, since
+a recurrent encoder remembers the end of its input best; captions keep their first k. Training shuffles them
+(`encoders.concepts.shuffled`), tests read them in this fixed order.
 """
 
 from __future__ import annotations
@@ -52,14 +52,15 @@ class ConceptReport:
             lines.append(describe_unknown(self.unknown.items()))
         if self.wordless:
             lines.append(
-                f"The vocabulary has no word for {len(self.wordless)} concepts ({', '.join(self.wordless[:10])}); join the "
-                "pack with a corpus, which merges the dictionary into the vocabulary."
+                f"The vocabulary has no word for {len(self.wordless)} concepts ({', '.join(self.wordless[:10])}); "
+                "join the pack with a corpus, which merges the dictionary into the vocabulary."
             )
         return lines
 
 
 def concept_rows(concepts: Sequence[Sequence[str]], vocabulary: Vocabulary, most: int) -> np.ndarray:
-    """Word ids [N, most] of lists of concepts, padded with PAD; concepts the vocabulary has no word for are left out."""
+    """Word ids [N, most] of lists of concepts, padded with PAD; concepts the vocabulary has no word for are left
+    out."""
     ids = vocabulary.ids
     known = [[ids[concept] for concept in row if concept in ids][:most] for row in concepts]
     return _padded(known, most, PAD, np.int32)
@@ -84,7 +85,8 @@ def picture_concepts(pack: Pack, dictionary: ConceptDictionary, least_score: flo
 def annotate_concepts(
     pack: Pack, dictionary: ConceptDictionary, least_score: float = 0.3, most: int = 5
 ) -> ConceptReport:
-    """Store both columns in the pack and report what could not be used; unknown labels are also logged as a warning."""
+    """Store both columns in the pack and report what could not be used; unknown labels are also logged as a
+    warning."""
     if most < 1:
         raise InputError(f"At most {most} concepts a picture leaves none; give 1 or more.")
     if pack.pictures and not pack.detections:

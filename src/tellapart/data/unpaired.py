@@ -1,8 +1,8 @@
 """Pictures from one pack, sentences from another: the data of captioning without pairs (R2M, section 3.1).
 
-The joined pack holds no caption of a picture to learn from, by construction: of the picture pack's captions only those of its
-test split are carried over, for scoring; every other sentence comes from the corpus and owns no picture. A share of the corpus
-is held out as `val`, so that a checkpoint can be chosen without a captioned picture either.
+The joined pack holds no caption of a picture to learn from, by construction: of the picture pack's captions only
+those of its test split are carried over, for scoring; every other sentence comes from the corpus and owns no picture.
+A share of the corpus is held out as `val`, so that a checkpoint can be chosen without a captioned picture either.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ def corpus_vocabulary(corpus: Pack, dictionary: ConceptDictionary, least_count: 
 def filter_corpus(
     corpus: Pack, vocabulary: Vocabulary, dictionary: ConceptDictionary, filters: CorpusFilter
 ) -> tuple[np.ndarray, dict[str, int]]:
-    """Which sentences to keep [C] bool, and how many each filter left out (a sentence counts for the first that fails)."""
+    """Which sentences to keep [C] bool, and how many each filter left out (a sentence counts for the first that
+    fails)."""
     sentences = [caption.words for caption in corpus.captions]
     lengths = np.fromiter((len(words) for words in sentences), np.int64, len(sentences))
     known = vocabulary.ids
@@ -128,8 +129,8 @@ def _refuse_same(pictures: Pack, corpus: Pack, folder: Path) -> None:
         raise InputError(f"{pictures.folder} has no pictures; give the picture pack first and the corpus second.")
     if (corpus.owner >= 0).any():
         raise InputError(
-            f"{corpus.folder} has captions of pictures; a corpus for learning without pairs must be prepared as text alone "
-            "(`tellapart prepare FILE --format corpus`)."
+            f"{corpus.folder} has captions of pictures; a corpus for learning without pairs must be prepared "
+            "as text alone (`tellapart prepare FILE --format corpus`)."
         )
     if Path(folder).resolve() in (pictures.folder.resolve(), corpus.folder.resolve()):
         raise InputError(f"{folder} is one of the packs to join; give the joined pack a folder of its own.")
@@ -139,7 +140,7 @@ def _corpus_captions(corpus: Pack, kept: np.ndarray, held_out: float) -> list[Ca
     """The kept sentences; a fixed random share is `val`, the others `train`."""
     rows = np.flatnonzero(kept)
     shuffled = np.random.default_rng(0).permutation(rows)
-    apart = set(shuffled[: int(round(held_out * len(rows)))].tolist())
+    apart = set(shuffled[: round(held_out * len(rows))].tolist())
     read = corpus.captions
     return [
         Caption(NO_PICTURE, read[row].text, read[row].words, "val" if row in apart else "train")

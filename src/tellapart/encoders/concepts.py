@@ -1,4 +1,5 @@
-"""Visual concepts to one vector: an LSTM over their word vectors, its last state made of length one (R2M, section 2.1)."""
+"""Visual concepts to one vector: an LSTM over their word vectors, its last state made of length one (R2M, section
+2.1)."""
 
 from __future__ import annotations
 

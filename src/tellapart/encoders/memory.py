@@ -1,9 +1,9 @@
-"""The memories of R2M: fusion memory (Eqs. 1-4), recurrent memory with its relational gate (Eqs. 5-7), and the LSTM that takes
-the recurrent memory's place in the paper's ablations.
+"""The memories of R2M: fusion memory (Eqs. 1-4), recurrent memory with its relational gate (Eqs. 5-7), and the LSTM
+that takes the recurrent memory's place in the paper's ablations.
 
-Where the paper is silent, the relational memory core (Santoro et al. 2018), which it builds on, decides: one projection to
-queries, keys and values with layer norm over it, residual and layer norm after attention and after a two-layer MLP, gates for
-each unit, forget bias 1, scale 1/sqrt(key width). The first memory is all zeros.
+Where the paper is silent, the relational memory core (Santoro et al. 2018), which it builds on, decides: one
+projection to queries, keys and values with layer norm over it, residual and layer norm after attention and after a
+two-layer MLP, gates for each unit, forget bias 1, scale 1/sqrt(key width). The first memory is all zeros.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class FusionMemory(nn.Module):
         self.fuse = nn.Linear(2 * heads * value_width, width)  # FC of Eq. 4
 
     def forward(self, concepts: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-        """v [N, d] and words [N, T, d] to f [N, T, d] and weights [N, T, H, 2, 2] (row: who asks; v first, then the word).
+        """v [N, d] and words [N, T, d] to f [N, T, d] and weights [N, T, H, 2, 2] (row: who asks; v first, then the
+        word).
 
         f_t depends on nothing before t - 1, so all steps of a sentence are done at once.
         """
@@ -63,8 +64,8 @@ class Recalled:
 class RecurrentMemory(nn.Module):
     """RM: S slots of width d that attend to themselves and to J incoming rows, then change through gates.
 
-    Only what depends on the memory is computed step by step; the incoming rows' keys, values and gates are computed for the
-    whole sequence at once.
+    Only what depends on the memory is computed step by step; the incoming rows' keys, values and gates are computed
+    for the whole sequence at once.
     """
 
     def __init__(
@@ -79,8 +80,8 @@ class RecurrentMemory(nn.Module):
         super().__init__()
         if heads * value_width != width:
             raise InputError(
-                f"{heads} heads of value width {value_width} make {heads * value_width}, but the memory is {width} wide and "
-                "adds them to itself; choose heads * value_width = width."
+                f"{heads} heads of value width {value_width} make {heads * value_width}, but the memory they are "
+                f"added to is {width} wide; choose heads * value_width = width."
             )
         self.width, self.slots, self.heads = width, slots, heads
         self.key_width, self.value_width = key_width, value_width
@@ -137,7 +138,8 @@ class RecurrentMemory(nn.Module):
 
 
 class PlainRecurrence(nn.Module):
-    """An LSTM in the recurrent memory's place (Table 2, "w/o Memory in RM"); its hidden state stands for the memory."""
+    """An LSTM in the recurrent memory's place (Table 2, "w/o Memory in RM"); its hidden state stands for the
+    memory."""
 
     slots = 1
 
@@ -164,6 +166,7 @@ class PlainRecurrence(nn.Module):
 
 
 def split_heads(rows: Tensor, heads: int, key_width: int, value_width: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Projected rows [..., R, H (2 d_k + d_v)] to queries, keys and values [..., H, R, ·]; each head's lie side by side."""
+    """Projected rows [..., R, H (2 d_k + d_v)] to queries, keys and values [..., H, R, ·]; each head's lie side by
+    side."""
     query, key, value = rows.unflatten(-1, (heads, -1)).split([key_width, key_width, value_width], -1)
     return query.transpose(-2, -3), key.transpose(-2, -3), value.transpose(-2, -3)

@@ -6,10 +6,11 @@ from torch import Tensor, nn
 
 
 class UnmaskedHinge(nn.Module):
-    """R2M's Eq. 12 with the pair itself left among its negatives, as in the authors' code; scores [B, B], mean over pairs.
+    """R2M's Eq. 12 with the pair itself left among its negatives, as in the authors' code; scores [B, B], mean over
+    pairs.
 
-    The largest cost is then never below the margin, which so shifts the loss and has no effect on its gradient; and both
-    terms look for the hardest picture of a sentence. `HardestNegativeHinge` is the equation as printed.
+    The largest cost is then never below the margin, which so shifts the loss and has no effect on its gradient; and
+    both terms look for the hardest picture of a sentence. `HardestNegativeHinge` is the equation as printed.
     """
 
     def __init__(self, margin: float = 0.2) -> None:

@@ -1,7 +1,8 @@
-"""R2M's two objectives (section 2.4): sentences from their own concepts, and pictures told apart by their sentences' memories.
+"""R2M's two objectives (section 2.4): sentences from their own concepts, and pictures told apart by their sentences'
+memories.
 
-Its four stages are: `ConceptsToSentence()` on text; the same with `reconstruction=1`; `VisualAlignment()` on pictures; the same
-with `reconstruction=1`. No stage reads a caption of a picture.
+Its four stages are: `ConceptsToSentence()` on text; the same with `reconstruction=1`; `VisualAlignment()` on
+pictures; the same with `reconstruction=1`. No stage reads a caption of a picture.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class ConceptsToSentence:
     smoothing: float = 0.0
     """Label smoothing; the paper has none."""
     compat: str = "paper"
-    """paper: L_rec is the squared length of v - v~; code: its mean over the width, as released (512 times smaller)."""
+    """paper: L_rec is the squared length of v - v~; code: its mean over the width, as released (512 times
+    smaller)."""
 
     def build(self, model: nn.Module, context: Context) -> ConceptsToSentenceObjective:
         return ConceptsToSentenceObjective(self, check_model(model))
@@ -72,8 +74,8 @@ class ConceptsToSentenceObjective(nn.Module):
 class VisualAlignment:
     """Unsupervised learning on pictures (Eqs. 12, 13): L_M^I + gamma L_rec^I.
 
-    The model says a sentence about each picture, greedily; its words are constants, and the gradient flows through the
-    memories that said them alone. The picture's vector v^ is a fixed random projection of its pooled features.
+    The model says a sentence about each picture, greedily; its words are constants, and the gradient flows through
+    the memories that said them alone. The picture's vector v^ is a fixed random projection of its pooled features.
     """
 
     margin: float = 0.2
@@ -85,7 +87,8 @@ class VisualAlignment:
     projection_seed: int = 0
     """Stages with one seed share one projection."""
     compat: str = "paper"
-    """code: the pair stays among its negatives (the margin then has no effect), and L_rec is a mean over the width."""
+    """code: the pair stays among its negatives (the margin then has no effect), and L_rec is a mean over the
+    width."""
 
     def build(self, model: nn.Module, context: Context) -> VisualAlignmentObjective:
         if context.inputs.feature_width < 1:
@@ -165,7 +168,7 @@ def say(model: R2MModel, vectors: Tensor, images: Images, longest: int) -> Tenso
 
 def column(columns: Mapping[str, Tensor], name: str) -> Tensor:
     if name not in columns:
-        raise InputError(f"This objective reads the column '{name}'; make it with `annotate_concepts` and ask for it.")
+        raise InputError(f"This objective reads the column '{name}'; make it with `tellapart annotate`.")
     return columns[name]
 
 

@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-COCO_80 = tuple(
-    " ".join(name.split())
-    for name in """
-    person, bicycle, car, motorcycle, airplane, bus, train, truck, boat, traffic light, fire hydrant, stop sign,
-    parking meter, bench, bird, cat, dog, horse, sheep, cow, elephant, bear, zebra, giraffe, backpack, umbrella, handbag,
-    tie, suitcase, frisbee, skis, snowboard, sports ball, kite, baseball bat, baseball glove, skateboard, surfboard,
-    tennis racket, bottle, wine glass, cup, fork, knife, spoon, bowl, banana, apple, sandwich, orange, broccoli, carrot,
-    hot dog, pizza, donut, cake, chair, couch, potted plant, bed, dining table, toilet, tv, laptop, mouse, remote,
-    keyboard, cell phone, microwave, oven, toaster, sink, refrigerator, book, clock, vase, scissors, teddy bear,
-    hair drier, toothbrush
-    """.split(",")
+# fmt: off
+COCO_80 = (
+    "person", "bicycle", "car", "motorcycle", "airplane", "bus", "train", "truck", "boat", "traffic light",
+    "fire hydrant", "stop sign", "parking meter", "bench", "bird", "cat", "dog", "horse", "sheep", "cow",
+    "elephant", "bear", "zebra", "giraffe", "backpack", "umbrella", "handbag", "tie", "suitcase", "frisbee",
+    "skis", "snowboard", "sports ball", "kite", "baseball bat", "baseball glove", "skateboard", "surfboard",
+    "tennis racket", "bottle", "wine glass", "cup", "fork", "knife", "spoon", "bowl", "banana", "apple",
+    "sandwich", "orange", "broccoli", "carrot", "hot dog", "pizza", "donut", "cake", "chair", "couch",
+    "potted plant", "bed", "dining table", "toilet", "tv", "laptop", "mouse", "remote", "keyboard",
+    "cell phone", "microwave", "oven", "toaster", "sink", "refrigerator", "book", "clock", "vase",
+    "scissors", "teddy bear", "hair drier", "toothbrush",
 )
 
 COCO_SYNONYMS: dict[str, tuple[str, ...]] = {
     "person": (
-        "man",
-        "woman",
-        "boy",
-        "girl",
-        "child",
-        "kid",
-        "baby",
-        "toddler",
-        "lady",
-        "guy",
-        "people",
-        "human",
-        "player",
-        "skateboarder",
-        "skier",
-        "snowboarder",
-        "surfer",
-        "biker",
-        "cyclist",
-        "rider",
-        "someone",
+        "man", "woman", "boy", "girl", "child", "kid", "baby", "toddler", "lady", "guy", "people", "human",
+        "player", "skateboarder", "skier", "snowboarder", "surfer", "biker", "cyclist", "rider", "someone",
     ),
     "bicycle": ("bike",),
     "car": ("taxi", "cab", "sedan"),
@@ -75,3 +56,4 @@ COCO_SYNONYMS: dict[str, tuple[str, ...]] = {
     "hair drier": ("hair dryer",),
     "teddy bear": ("stuffed bear", "teddy"),
 }
+# fmt: on

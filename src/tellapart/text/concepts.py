@@ -1,8 +1,8 @@
 """Visual concepts: the words a detector and a text corpus have in common (R2M, section 2.1).
 
 A dictionary lists the concepts. The concepts of a sentence are its words in the dictionary, plurals counted as their
-singular; the concepts of a picture are its detector's labels over a score. Both come out as the same concept words, so that
-a model that learned to make sentences from the first can make sentences from the second.
+singular; the concepts of a picture are its detector's labels over a score. Both come out as the same concept words,
+so that a model that learned to make sentences from the first can make sentences from the second.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class ConceptDictionary:
     synonyms: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     """label -> words or phrases that count as it in a sentence."""
     multiword: str = "phrase"
-    """A label of several words: `phrase` keeps it whole (hot dog is no dog); `last` stands for it by its last word, as the
-    paper's dictionary does."""
+    """A label of several words: `phrase` keeps it whole (hot dog is no dog); `last` stands for it by its last word,
+    as the paper's dictionary does."""
 
     def __post_init__(self) -> None:
         if self.multiword not in ("phrase", "last"):

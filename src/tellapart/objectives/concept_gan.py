@@ -1,0 +1,178 @@
+"""UC-GAN (Feng et al. 2019), which R2M compares itself with: captions learned from three rewards.
+
+A critic reads sentences. The captioner is rewarded for words the critic takes for human (adversarial), for words that
+name a detected concept (concept), and for a sentence from which the critic finds the picture's vector again
+(reconstruction). It speaks through the same encoder and decoder as R2M, and both sides learn in one step: sampled
+words pass no gradient, so the captioner's policy gradient and the critic's own losses never meet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tellapart.captioning.fast_path import from_state
+from tellapart.captioning.r2m import R2MModel
+from tellapart.data.concepts_column import PICTURE_CONCEPTS, PICTURE_SCORES, stored_dictionary
+from tellapart.data.sampling import split_rows
+from tellapart.decoding import sample, with_start
+from tellapart.decoding.constraints import NEVER_SAID
+from tellapart.encoders.concepts import shuffled
+from tellapart.encoders.critic import SentenceCritic
+from tellapart.errors import InputError
+from tellapart.losses.likelihood import WordCrossEntropy
+from tellapart.objectives.context import Context
+from tellapart.objectives.unsupervised import Started, check_model, column, say
+from tellapart.text.concepts import ConceptDictionary
+from tellapart.text.vocabulary import END, PAD, Vocabulary
+from tellapart.types import Batch, Texts
+
+
+@dataclass(frozen=True)
+class ConceptGan:
+    """UC-GAN's objective on batches of pictures; as many sentences of the corpus are drawn beside each batch."""
+
+    concept_weight: float = 10.0
+    """lambda_c of the concept reward."""
+    picture_weight: float = 0.2
+    """lambda_im of the reconstruction reward, and of the critic's own reconstruction loss."""
+    sentence_weight: float = 1.0
+    """lambda_sen: a corpus sentence, read by the critic, must be said again by the captioner."""
+    discount: float = 0.9
+    """How much the next word's reward counts for this word."""
+    clip: float = 5.0
+    """Advantages are clamped to plus or minus this."""
+    longest: int = 20
+    """Words at most of a sentence said in training."""
+    critic_width: int = 512
+
+    def build(self, model: nn.Module, context: Context) -> ConceptGanObjective:
+        rows = split_rows(context.pack, context.train_split).captions
+        sentences = rows[context.pack.owner[rows] < 0]
+        if not len(sentences):
+            raise InputError(f"{context.pack.folder} has no unpaired sentences for the critic; join it with a corpus.")
+        vocabulary = context.inputs.vocabulary
+        known = concept_of_words(stored_dictionary(context.pack), vocabulary)
+        return ConceptGanObjective(self, check_model(model), len(vocabulary), known, sentences, context)
+
+
+class ConceptGanObjective(nn.Module):
+    concept_of: Tensor
+
+    def __init__(
+        self,
+        config: ConceptGan,
+        model: R2MModel,
+        words: int,
+        concept_of: Tensor,
+        sentences: np.ndarray,
+        context: Context,
+    ) -> None:
+        super().__init__()
+        self.config, self.model = config, model
+        self.critic = SentenceCritic(words, model.width, config.critic_width)
+        self.loss = WordCrossEntropy()
+        self.sentences, self.batches = sentences, context.batches
+        self.register_buffer("concept_of", concept_of)
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        images = batch.images
+        concepts = column(images.columns, PICTURE_CONCEPTS).long()
+        scores = images.columns.get(PICTURE_SCORES, torch.ones_like(concepts, dtype=torch.float32))
+        order = shuffled(concepts) if self.training else concepts
+        vectors = self.model.encode(order)  # [I, d]
+        with torch.no_grad():
+            start = self.model.begin(vectors)
+            drawn = sample(Started(self.model, start), images, max_words=self.config.longest).tokens  # type: ignore[arg-type]
+            likeliest = say(self.model, vectors, images, self.config.longest)[:, 1:]
+            gained = self.returns(drawn, concepts, scores, vectors)  # [I, T]
+            usual = self.returns(likeliest, concepts, scores, vectors)  # self-critical baseline
+            steps = max(gained.shape[1], usual.shape[1])
+            advantage = _widen(gained, steps) - _widen(usual, steps)
+            advantage = advantage[:, : drawn.shape[1]].clamp(-self.config.clip, self.config.clip)
+        policy = self.policy(vectors, drawn, advantage)
+        texts = self.human(len(images))
+        adversary, rebuilding, gist = self.judge(drawn, texts.tokens[:, 1:], vectors.detach())
+        again = from_state(self.model, self.model.begin(gist), texts.tokens)
+        repeating = self.loss(again.logits, again.targets)
+        loss = policy + self.config.sentence_weight * repeating + adversary + self.config.picture_weight * rebuilding
+        named = self.named(drawn, concepts, scores).sum(1).mean()
+        return {
+            "loss": loss,
+            "policy": policy.detach(),
+            "adversary": adversary.detach(),
+            "repeating": repeating.detach(),
+            "rebuilding": rebuilding.detach(),
+            "concepts": named,
+        }
+
+    def human(self, count: int) -> Texts:
+        """Sentences of the corpus, drawn at random."""
+        return self.batches.texts(self.sentences[torch.randint(len(self.sentences), (count,)).numpy()])
+
+    def named(self, tokens: Tensor, concepts: Tensor, scores: Tensor) -> Tensor:
+        """The concept reward [I, T]: the detector's score of the concept each word names, 0 where it names none."""
+        said = self.concept_of[tokens]  # [I, T]
+        hits = (said.unsqueeze(2) == concepts.unsqueeze(1)) & (said != PAD).unsqueeze(2)  # [I, T, k]
+        return (hits * scores.unsqueeze(1)).amax(2)
+
+    def returns(self, tokens: Tensor, concepts: Tensor, scores: Tensor, vectors: Tensor) -> Tensor:
+        """Sum of this and later words' rewards, discounted, and the whole sentence's reconstruction reward [I, T]."""
+        logits, gist = self.critic(tokens)
+        there = tokens != PAD
+        rewards = functional.logsigmoid(logits) + self.config.concept_weight * self.named(tokens, concepts, scores)
+        total = discounted(rewards * there, self.config.discount)
+        found = -self.config.picture_weight * (vectors - gist).pow(2).sum(1, keepdim=True)  # [I, 1]
+        return (total + found) * there
+
+    def policy(self, vectors: Tensor, drawn: Tensor, advantage: Tensor) -> Tensor:
+        """REINFORCE: minus the mean over words of advantage times the log-probability the word was drawn with."""
+        found = from_state(self.model, self.model.begin(vectors), with_start(drawn))
+        barred = torch.zeros(found.logits.shape[1], dtype=torch.bool, device=drawn.device)
+        barred[list(NEVER_SAID)] = True  # they could not be drawn
+        words = -functional.cross_entropy(
+            found.logits.masked_fill(barred, -torch.inf).float(), found.targets, reduction="none"
+        )
+        forced = torch.zeros_like(found.mask)
+        forced[:, self.config.longest :] = drawn[:, self.config.longest :] == END  # the end of the page, not a choice
+        weights = advantage.masked_fill(forced, 0.0)[found.mask]
+        return -(weights * words).sum() / weights.numel()
+
+    def judge(self, drawn: Tensor, human: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The critic's losses: telling drawn from human words, and finding v again; and the human sentences'
+        vectors."""
+        machine_logits, machine_gist = self.critic(drawn)
+        human_logits, human_gist = self.critic(human)
+        machine, person = machine_logits[drawn != PAD], human_logits[human != PAD]
+        adversary = functional.softplus(machine).mean() + functional.softplus(-person).mean()
+        rebuilding = (vectors - machine_gist).pow(2).sum(1).mean()
+        return adversary, rebuilding, human_gist
+
+
+def discounted(rewards: Tensor, discount: float) -> Tensor:
+    """R_t = sum over s >= t of discount^(s - t) r_s, for rewards [N, T].
+
+    >>> discounted(torch.tensor([[1.0, 2.0, 4.0]]), 0.5).tolist()
+    [[3.0, 4.0, 4.0]]
+    """
+    steps = torch.arange(rewards.shape[1], device=rewards.device)
+    ahead = steps.unsqueeze(1) - steps.unsqueeze(0)  # [s, t] = s - t
+    powers = torch.where(ahead >= 0, discount ** ahead.clamp(min=0).to(rewards.dtype), 0.0)
+    return rewards @ powers
+
+
+def concept_of_words(dictionary: ConceptDictionary, vocabulary: Vocabulary) -> Tensor:
+    """[V]: the id of the concept that each word names, alone or as a synonym or plural; PAD for the others."""
+    table = torch.full((len(vocabulary),), PAD, dtype=torch.long)
+    for index, word in enumerate(vocabulary.words):
+        for concept in dictionary.of_sentence(word.split())[:1]:
+            table[index] = vocabulary.ids.get(concept, PAD)
+    return table
+
+
+def _widen(values: Tensor, steps: int) -> Tensor:
+    return functional.pad(values, (0, steps - values.shape[1]))

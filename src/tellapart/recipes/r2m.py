@@ -1,0 +1,169 @@
+"""Recipes of the unsupervised captioning paper (R2M): its four stages, the ablations of Tables 2 and 3, and UC-GAN.
+
+All read a joined pack (`tellapart.data.unpaired.join_unpaired`): pictures without captions, sentences without
+pictures. Steps and rates are the released code's (5000 and 6000 steps on text at 1e-4, 50 and 100 on pictures at
+1e-5, batches of 256, gradients clipped to norm 10). Checkpoints of text stages are chosen by the loss on held-out
+sentences, and picture stages keep their last weights: no caption of a picture is ever looked at.
+"""
+
+from __future__ import annotations
+
+from tellapart.captioning.r2m import R2M
+from tellapart.data.concepts_column import PICTURE_CONCEPTS, PICTURE_SCORES, SENTENCE_CONCEPTS
+from tellapart.data.sampling import Sampling
+from tellapart.objectives.concept_gan import ConceptGan
+from tellapart.objectives.unsupervised import ConceptsToSentence, VisualAlignment
+from tellapart.training.recipe import Optimiser, Recipe, Stage
+
+COLUMNS = (PICTURE_CONCEPTS, SENTENCE_CONCEPTS)
+BATCH = 256
+LONGEST = 28
+"""Words of a corpus sentence that are read; the released code pads to 30 with START and END."""
+
+
+def text_stage(name: str, objective: ConceptsToSentence, epochs: int, model: R2M | None = None) -> Stage:
+    """Epochs of 1000 steps on sentences alone."""
+    return Stage(
+        name=name,
+        model=model,
+        start="fresh" if model else "previous",
+        objective=objective,
+        sampling=Sampling(batch=BATCH, what="texts", columns=COLUMNS, longest=LONGEST, steps=1000),
+        optimiser=Optimiser(rate=1e-4),
+        epochs=epochs,
+        clip_norm=10.0,
+        evaluation="loss",
+        keep="best",
+    )
+
+
+def picture_stage(name: str, objective: VisualAlignment, epochs: int) -> Stage:
+    """Epochs of 10 steps on pictures alone."""
+    return Stage(
+        name=name,
+        start="previous",
+        objective=objective,
+        sampling=Sampling(batch=BATCH, what="pictures", columns=COLUMNS, longest=LONGEST, steps=10),
+        optimiser=Optimiser(rate=1e-5),
+        epochs=epochs,
+        clip_norm=10.0,
+        evaluation="loss",
+        keep="last",
+    )
+
+
+def stages(model: R2M, beta: float = 1.0, gamma: float = 1.0, compat: str = "paper") -> tuple[Stage, ...]:
+    """L_XE; L_XE + beta L_rec^S; L_M^I; L_M^I + gamma L_rec^I (section 3.2)."""
+    return (
+        text_stage("words", ConceptsToSentence(), 5, model),
+        text_stage("words-rebuilt", ConceptsToSentence(beta, compat=compat), 6),
+        picture_stage("pictures", VisualAlignment(compat=compat), 5),
+        picture_stage("pictures-rebuilt", VisualAlignment(reconstruction=gamma, compat=compat), 10),
+    )
+
+
+FULL = stages(R2M())
+
+R2M_FULL = Recipe(
+    name="r2m",
+    paper="R2M, Table 1 and the last rows of Tables 2 and 3",
+    about="Captions from pictures alone and sentences alone: concepts through fusion and recurrent memory.",
+    features="vector",
+    stages=FULL,
+    expected="Paper, Flickr30k with COCO sentences: BLEU-4 11.7, METEOR 13.7, ROUGE-L 35.9, CIDEr 18.1.",
+)
+R2M_CODE = Recipe(
+    name="r2m-code",
+    paper="R2M, the authors' released code",
+    about="R2M with the released code's losses: pairs among their own negatives, reconstruction a mean over the width.",
+    features="vector",
+    stages=stages(R2M(), compat="code"),
+)
+
+MEMORY_ABLATIONS = (
+    Recipe(
+        name="r2m-without-fusion",
+        paper="R2M, Table 2, D w/o FM",
+        about="A linear layer over concepts and word in fusion memory's place.",
+        features="vector",
+        stages=stages(R2M(fusion_memory=False)),
+        expected="Paper, Flickr30k with COCO sentences: BLEU-4 11.2, CIDEr 14.9.",
+    ),
+    Recipe(
+        name="r2m-lstm-decoder",
+        paper="R2M, Table 2, D w/o Memory in RM",
+        about="An LSTM in the decoder's recurrent memory's place.",
+        features="vector",
+        stages=stages(R2M(decoder_memory=False)),
+        expected="Paper, Flickr30k with COCO sentences: BLEU-4 11.6, CIDEr 16.1.",
+    ),
+    Recipe(
+        name="r2m-lstm-reconstructor",
+        paper="R2M, Table 2, R w/o Memory in RM",
+        about="An LSTM in the reconstructor's recurrent memory's place.",
+        features="vector",
+        stages=stages(R2M(reconstructor_memory=False)),
+        expected="Paper, Flickr30k with COCO sentences: BLEU-4 10.3, CIDEr 16.3.",
+    ),
+    Recipe(
+        name="r2m-lstm-both",
+        paper="R2M, Table 2, D&R w/o Memory in RM",
+        about="LSTMs in both recurrent memories' places.",
+        features="vector",
+        stages=stages(R2M(decoder_memory=False, reconstructor_memory=False)),
+        expected="Paper, Flickr30k with COCO sentences: BLEU-4 11.1, CIDEr 16.0.",
+    ),
+)
+
+LOSS_ABLATIONS = (
+    Recipe(
+        name="r2m-xe",
+        paper="R2M, Table 3, L_XE",
+        about="R2M after its first stage: cross-entropy on text.",
+        features="vector",
+        stages=FULL[:1],
+        expected="Paper, Flickr30k with COCO sentences: BLEU-4 10.1, CIDEr 16.4.",
+    ),
+    Recipe(
+        name="r2m-xe-rec",
+        paper="R2M, Table 3, L_XE + L_rec^S",
+        about="R2M after its second stage: text reconstruction added.",
+        features="vector",
+        stages=FULL[:2],
+        expected="Paper, Flickr30k with COCO sentences: BLEU-4 10.5, CIDEr 16.7.",
+    ),
+    Recipe(
+        name="r2m-aligned",
+        paper="R2M, Table 3, + L_M^I",
+        about="R2M after its third stage: triplet alignment on pictures added.",
+        features="vector",
+        stages=FULL[:3],
+        expected="Paper, Flickr30k with COCO sentences: BLEU-4 11.0, CIDEr 17.8.",
+    ),
+)
+
+UC_GAN = Recipe(
+    name="uc-gan",
+    paper="R2M, Table 1; Feng et al. 2019",
+    about="Adversarial, concept and reconstruction rewards on an LSTM captioner that has read the corpus.",
+    features="vector",
+    stages=(
+        text_stage("words", ConceptsToSentence(), 5, R2M(fusion_memory=False, decoder_memory=False)),
+        Stage(
+            name="rewards",
+            start="previous",
+            objective=ConceptGan(),
+            sampling=Sampling(
+                batch=BATCH, what="pictures", columns=(*COLUMNS, PICTURE_SCORES), longest=LONGEST, steps=100
+            ),
+            optimiser=Optimiser(rate=1e-4),
+            epochs=20,
+            clip_norm=10.0,
+            evaluation="loss",
+            keep="last",
+        ),
+    ),
+    expected="Paper, COCO with Shutterstock sentences: BLEU-4 5.6, CIDEr 28.6.",
+)
+
+RECIPES = (R2M_FULL, R2M_CODE, *MEMORY_ABLATIONS, *LOSS_ABLATIONS, UC_GAN)

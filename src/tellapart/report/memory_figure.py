@@ -1,0 +1,82 @@
+"""What R2M's memories attended to at each word, drawn as the paper's Figure 5."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tellapart.captioning.r2m import R2MModel
+from tellapart.decoding import greedy, with_start
+from tellapart.errors import InputError
+from tellapart.text.vocabulary import END, Vocabulary
+from tellapart.types import Images
+
+
+@dataclass(frozen=True)
+class MemoryWeights:
+    """One sentence: the words read and said at each step, and where the memories looked; each column adds up to one a
+    memory."""
+
+    read: tuple[str, ...]
+    said: tuple[str, ...]
+    rows: tuple[str, ...]
+    weights: np.ndarray  # [rows, T]
+
+
+@torch.no_grad()
+def memory_weights(model: R2MModel, images: Images, vocabulary: Vocabulary, max_words: int = 20) -> MemoryWeights:
+    """Let the model caption one picture and note its memories' weights.
+
+    Fusion memory: the mean over heads and over the two rows that ask. Recurrent memory: each head, the mean over
+    slots that ask, all slots' weights added up.
+    """
+    if len(images) != 1:
+        raise InputError(f"The memory figure is drawn for one picture, not {len(images)}.")
+    tokens = with_start(greedy(model, images, max_words).tokens)  # [1, T]
+    traced = model.trace(images, tokens)
+    rows: list[str] = []
+    weights: list[np.ndarray] = []
+    if traced.fusion is not None:
+        fusion = traced.fusion[0].mean((1, 2)).cpu().numpy()  # [T - 1, 2]
+        rows += ["fusion: concepts v", "fusion: last word"]
+        weights += [fusion[:, 0], fusion[:, 1]]
+    if traced.recurrent is not None:
+        recurrent = traced.recurrent[0].mean(2).cpu().numpy()  # [T - 1, H, S + 1]
+        for head in range(recurrent.shape[1]):
+            rows += [f"recurrent, head {head + 1}: memory", f"recurrent, head {head + 1}: input f"]
+            weights += [recurrent[:, head, :-1].sum(1), recurrent[:, head, -1]]
+    if not rows:
+        raise InputError("This model has neither fusion nor recurrent memory, so there are no weights to draw.")
+    words = [vocabulary.words[index] for index in tokens[0].tolist()]
+    steps = words.index(vocabulary.words[END]) if vocabulary.words[END] in words else len(words) - 1
+    table = np.stack(weights)[:, :steps]
+    return MemoryWeights(tuple(words[:steps]), tuple(words[1 : steps + 1]), tuple(rows), table)
+
+
+def draw_memories(shown: Sequence[MemoryWeights], path: Path) -> None:
+    """One strip a sentence: columns are words (below: the word read, above: the word said), rows the memories."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    longest = max(len(item.said) for item in shown)
+    tallest = max(len(item.rows) for item in shown)
+    size = (2.5 + 0.62 * longest, len(shown) * (1.3 + 0.32 * tallest))
+    figure, axes = plt.subplots(len(shown), 1, figsize=size, squeeze=False, layout="constrained")
+    for axis, item in zip(axes[:, 0], shown):
+        axis.imshow(item.weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        axis.set_yticks(range(len(item.rows)), item.rows, fontsize=8)
+        axis.set_xticks(range(len(item.read)), item.read, rotation=45, ha="right", fontsize=8)
+        above = axis.secondary_xaxis("top")
+        above.set_xticks(range(len(item.said)), item.said, rotation=45, ha="left", fontsize=8)
+        for (row, column), value in np.ndenumerate(item.weights):
+            colour = "white" if value > 0.6 else "black"
+            axis.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=7, color=colour)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
