@@ -53,6 +53,12 @@ def _score() -> Verb:
     return ScoreOptions, score
 
 
+def _report() -> Verb:
+    from tellapart.report.runs import ReportOptions, report
+
+    return ReportOptions, report
+
+
 VERBS: dict[str, tuple[Callable[[], Verb], str]] = {
     "prepare": (_prepare, "pictures and captions into a pack"),
     "annotate": (_annotate, "noun masks and sentence targets into a pack"),
@@ -60,6 +66,7 @@ VERBS: dict[str, tuple[Callable[[], Verb], str]] = {
     "train": (_train, "a recipe on a pack, into a run folder"),
     "evaluate": (_evaluate, "a run on a split of a pack"),
     "recipes": (_recipes, "list the recipes with paper, command and expected figures"),
+    "report": (_report, "an HTML page of figures, curves and examples of runs"),
     "score": (_score, "captions against references, or metrics against people"),
 }
 

@@ -1,0 +1,105 @@
+"""`tellapart report RUN… --data PACK --out report.html`: what runs learned, with pictures to look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import torch
+import tyro
+
+from tellapart.data.files import write_text
+from tellapart.data.pack import Pack
+from tellapart.decoding import beam
+from tellapart.evaluate import context_for, fullest_evaluation
+from tellapart.evaluation.retrieval import SplitScores, score_split
+from tellapart.objectives.context import Context
+from tellapart.protocols import Matcher
+from tellapart.report import page
+from tellapart.report.curves import learning_curves
+from tellapart.training.run import Run, open_run
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Write an HTML report of trained runs: figures, learning curves, retrieval and captioning examples."""
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Run folders."""
+    data: Path
+    """The pack to show examples from."""
+    out: Path = Path("report.html")
+    """The file to write."""
+    split: str = "test"
+    examples: int = 6
+    """Pictures and queries to show for each run."""
+    seed: int = 0
+    """Which examples: drawn at random, not chosen by hand."""
+
+
+def report(options: ReportOptions) -> Path:
+    """Write the report and say where it is."""
+    pack = Pack(options.data)
+    sections: list[tuple[str, str]] = []
+    for folder in options.runs:
+        sections += run_sections(open_run(folder), pack, options)
+    counts = pack.manifest["counts"]
+    subtitle = (
+        f"{pack.manifest['name']}: {counts['pictures']} pictures, {counts['captions']} captions; split {options.split}"
+    )
+    write_text(options.out, page.page("Tellapart report", subtitle, sections))
+    print(f"Report: {options.out.resolve()}")
+    return options.out
+
+
+@torch.no_grad()
+def run_sections(run: Run, pack: Pack, options: ReportOptions) -> list[tuple[str, str]]:
+    context = context_for(run, pack)
+    figures = fullest_evaluation(run.last_stage.evaluation)(run.model, context, options.split)
+    rows = [(name, f"{value:.2f}" if abs(value) >= 1 else f"{value:.4f}") for name, value in figures.items()]
+    curves = page.plot(learning_curves(run.folder / "log.jsonl", run.last_stage.monitor), "learning curves")
+    title = f"{run.folder.name} ({run.recipe.name})"
+    sections = [(f"{title}: figures", page.table(rows, ("figure", "value"))), (f"{title}: learning", curves)]
+    if isinstance(run.model, Matcher):
+        sections.append((f"{title}: finding pictures by words", _retrieval(run, context, options)))
+    else:
+        sections.append((f"{title}: telling", _captions(run, context, options)))
+    return sections
+
+
+def _retrieval(run: Run, context: Context, options: ReportOptions) -> str:
+    """Random queries with the five best pictures; the true one is ticked."""
+    found: SplitScores = score_split(run.model, context, options.split)
+    chosen = np.random.default_rng(options.seed).permutation(len(found.captions))[: options.examples]
+    parts = []
+    for caption in chosen.tolist():
+        best = found.scores[:, caption].topk(min(5, len(found.pictures))).indices.tolist()
+        parts.append(page.quotes([context.pack.captions[int(found.captions[caption])].text]))
+        parts.append(
+            page.row(
+                [
+                    page.figure(
+                        context.pack.picture_path(int(found.pictures[picture])),
+                        f"{float(found.scores[picture, caption]):.3f}",
+                        right=picture == int(found.owner[caption]),
+                    )
+                    for picture in best
+                ]
+            )
+        )
+    return "".join(parts)
+
+
+def _captions(run: Run, context: Context, options: ReportOptions) -> str:
+    """Random pictures with our caption and what people said."""
+    pictures = context.pack.split(options.split).pictures
+    chosen = np.random.default_rng(options.seed).permutation(pictures)[: options.examples]
+    ours = beam(run.model, context.batches.images(chosen)).tokens.tolist()
+    parts = []
+    for picture, tokens in zip(chosen.tolist(), ours):
+        said = [context.pack.captions[caption].text for caption in context.pack.captions_of[picture]]
+        words = f"<p><strong>{run.vocabulary.decode(tokens)}</strong></p><p>What people said:</p>{page.quotes(said)}"
+        parts.append(page.row([page.figure(context.pack.picture_path(picture), ""), page.wide(words)]))
+    return "".join(parts)
