@@ -1,12 +1,12 @@
 """Features on disk: memory-mapped float16 rows with offsets, so that a batch reads only its own pictures.
 
-    features/NAME/
-      features.json   kind (vector, grid, regions), width, backbone, how it was made; written last
-      values.f16      all rows end to end [rows, width]
-      offsets.npy     [pictures + 1]: picture i has rows offsets[i] … offsets[i + 1] - 1
-      boxes.npy       [rows, 4] x1 y1 x2 y2 as fractions of width and height (grid, regions)
-      scores.npy      [rows] detector scores (regions)
-      labels.npy      [rows] index into features.json's `label_names`, -1 for none (regions)
+features/NAME/
+  features.json   kind (vector, grid, regions), width, backbone, how it was made; written last
+  values.f16      all rows end to end [rows, width]
+  offsets.npy     [pictures + 1]: picture i has rows offsets[i] … offsets[i + 1] - 1
+  boxes.npy       [rows, 4] x1 y1 x2 y2 as fractions of width and height (grid, regions)
+  scores.npy      [rows] detector scores (regions)
+  labels.npy      [rows] index into features.json's `label_names`, -1 for none (regions)
 """
 
 from __future__ import annotations

@@ -1,0 +1,183 @@
+"""Decoding, the backbone and writing, side by side: each worker takes a unit of pictures through all three.
+
+On a CPU every worker is one thread with one core for decoding and network alike. Small units (four pictures) keep the
+network's activations in the core's cache, and no core waits for another; that is faster than one network spread over
+all cores fed by decoders that compete with it. On an accelerator the workers decode and take turns at the network.
+Units never change with the number of workers, so neither do the bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tellapart.data.pack import Pack
+from tellapart.vision.backbones import Backbone
+from tellapart.vision.preprocess import Resize, UnreadablePicture, read_square
+from tellapart.vision.regions import Regions, grid_boxes, mirrored, pool_regions
+from tellapart.vision.store_writer import Rows, StoreWriter
+
+
+@dataclass(frozen=True)
+class Target:
+    """A store to fill: which kind of features, of the pictures or of their mirror images."""
+
+    kind: str
+    flipped: bool
+    writer: StoreWriter
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the backbone made of a unit of pictures."""
+
+    feature_map: Tensor  # [I, D, H, W]
+    pooled: Tensor  # [I, D]
+    pictures: np.ndarray  # [I] rows of the pack
+    windows: np.ndarray  # [I, 4] the part of each picture that was looked at
+    flipped: bool
+
+
+@dataclass
+class Pipeline:
+    """Fills all targets in one pass over the pictures. All targets share one unit size."""
+
+    pack: Pack
+    backbone: Backbone
+    targets: list[Target]
+    resize: Resize
+    regions: list[Regions] | None = None
+    """Boxes of each picture; needed where a target's kind is regions."""
+    faults: list[str] = field(default_factory=list)
+    """What is wrong with each picture that could not be read."""
+
+    def __post_init__(self) -> None:
+        self.device = self.backbone.get_buffer("scale").device
+        # On an accelerator one network serves all workers in turn.
+        self._turn: contextlib.AbstractContextManager[object] = (
+            contextlib.nullcontext() if self.device.type == "cpu" else threading.Lock()
+        )
+        self._row_makers: dict[str, Callable[[Seen], Rows]] = {
+            "vector": self._vector_rows,
+            "grid": self._grid_rows,
+            "regions": self._region_rows,
+        }
+
+    def missing_units(self) -> list[int]:
+        """Units that some target has not got yet."""
+        plan = self.targets[0].writer.plan
+        finished = set.intersection(*(target.writer.finished for target in self.targets))
+        return [unit for unit in range(plan.units) if unit not in finished]
+
+    def run(self, workers: int, tick: Callable[[int], None] = lambda pictures: None) -> None:
+        """Write every missing unit; `tick` hears how many pictures are done. Unreadable pictures go into `faults`."""
+        units = iter(self.missing_units())
+        guard, stop = threading.Lock(), threading.Event()
+
+        def work() -> None:
+            if self.device.type == "cpu":
+                torch.set_num_threads(1)
+            for unit in _shared(units, guard, stop):
+                try:
+                    tick(self._do(unit))
+                except BaseException:
+                    stop.set()
+                    raise
+
+        threads = torch.get_num_threads()
+        try:
+            with ThreadPoolExecutor(workers) as pool:
+                running = [pool.submit(work) for _ in range(workers)]
+                try:
+                    for future in running:
+                        future.result()
+                finally:
+                    stop.set()
+        finally:
+            torch.set_num_threads(threads)
+
+    def _do(self, unit: int) -> int:
+        pictures = self.targets[0].writer.plan.pictures_of(unit)
+        squares, faults = [], []
+        for row in pictures.tolist():
+            try:
+                squares.append(read_square(self.pack.picture_path(row), self.backbone.preprocessing, self.resize))
+            except UnreadablePicture as error:
+                faults.append(str(error))
+        if faults:
+            self.faults.extend(faults)
+            return len(pictures)
+        pixels = torch.stack([square.pixels for square in squares])  # [I, 3, S, S]
+        windows = np.asarray([square.window for square in squares], np.float32)
+        for flipped in sorted({target.flipped for target in self.targets}):
+            for target, rows in self._rows(pixels, pictures, windows, flipped):
+                target.writer.write(unit, rows)
+        return len(pictures)
+
+    def _rows(
+        self, pixels: Tensor, pictures: np.ndarray, windows: np.ndarray, flipped: bool
+    ) -> list[tuple[Target, Rows]]:
+        with self._turn, torch.inference_mode():
+            pixels = pixels.to(self.device)
+            pixels = (pixels.flip(3) if flipped else pixels).contiguous(memory_format=torch.channels_last)
+            feature_map, pooled = self.backbone(pixels)
+            seen = Seen(feature_map, pooled, pictures, windows, flipped)
+            wanted = [target for target in self.targets if target.flipped == flipped]
+            return [(target, self._row_makers[target.kind](seen)) for target in wanted]
+
+    def _vector_rows(self, seen: Seen) -> Rows:
+        return Rows(_stored(seen.pooled))
+
+    def _grid_rows(self, seen: Seen) -> Rows:
+        values = seen.feature_map.flatten(2).transpose(1, 2)  # [I, H W, D]
+        cells = grid_boxes(*seen.feature_map.shape[2:])[None]  # [1, H W, 4]
+        boxes = _from_window(cells, mirrored(seen.windows) if seen.flipped else seen.windows)
+        return Rows(_stored(values.flatten(0, 1)), boxes.reshape(-1, 4))
+
+    def _region_rows(self, seen: Seen) -> Rows:
+        assert self.regions is not None
+        chosen = [self.regions[row] for row in seen.pictures.tolist()]
+        boxes = np.stack([regions.boxes for regions in chosen])  # [I, R, 4]
+        inside = _into_window(boxes, seen.windows)
+        if seen.flipped:
+            boxes, inside = mirrored(boxes), mirrored(inside)
+        values = pool_regions(seen.feature_map, torch.from_numpy(inside).to(self.device))  # [I, R, D]
+        return Rows(
+            _stored(values.flatten(0, 1)),
+            boxes.reshape(-1, 4),
+            np.concatenate([regions.scores for regions in chosen]),
+            np.concatenate([regions.labels for regions in chosen]),
+        )
+
+
+def _shared(units: Iterator[int], guard: threading.Lock, stop: threading.Event) -> Iterator[int]:
+    """The next unit nobody has taken, until there is none or a worker has failed."""
+    while not stop.is_set():
+        with guard:
+            unit = next(units, None)
+        if unit is None:
+            return
+        yield unit
+
+
+def _stored(values: Tensor) -> np.ndarray:
+    return values.to(torch.float16).cpu().numpy()
+
+
+def _from_window(boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Fractions of what the backbone saw -> fractions of the picture [I, R, 4]."""
+    corner, extent = np.tile(windows[:, None, :2], 2), np.tile(windows[:, None, 2:] - windows[:, None, :2], 2)
+    return corner + boxes * extent
+
+
+def _into_window(boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Fractions of the picture -> fractions of what the backbone saw, cut at its edges [I, R, 4]."""
+    corner, extent = np.tile(windows[:, None, :2], 2), np.tile(windows[:, None, 2:] - windows[:, None, :2], 2)
+    return np.clip((boxes - corner) / extent, 0, 1)

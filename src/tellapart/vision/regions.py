@@ -1,0 +1,87 @@
+"""Boxes of a picture, and features pooled inside them from a backbone's map.
+
+Boxes come from detections (the best first, filled up with fixed boxes where there are too few) or are the fixed ones
+alone. All boxes are x1 y1 x2 y2 in fractions of width and height.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tellapart.data.pack import Detections
+
+SAMPLES = 14
+"""Sample points a side inside a box: two for each cell of a 7x7 map when the box is the whole picture."""
+
+FIXED_GRIDS = ((1, 1), (2, 2), (3, 3), (4, 4), (2, 3), (5, 5), (6, 6), (7, 7), (8, 8))
+"""Rows and columns the picture is cut into, coarse to fine; the first five make exactly 36 boxes."""
+
+
+@dataclass(frozen=True)
+class Regions:
+    """One picture's boxes, best first. Label -1 and score 0 mark a fixed box."""
+
+    boxes: np.ndarray  # [R, 4] float32
+    scores: np.ndarray  # [R] float32
+    labels: np.ndarray  # [R] int32
+
+
+def grid_boxes(rows: int, columns: int) -> np.ndarray:
+    """Cells of a regular grid, row by row [rows * columns, 4]: the boxes of a map's cells."""
+    top, left = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
+    edges = np.stack([left / columns, top / rows, (left + 1) / columns, (top + 1) / rows], -1)
+    return edges.reshape(-1, 4).astype(np.float32)
+
+
+def fixed_boxes(count: int) -> np.ndarray:
+    """The first `count` cells of ever finer grids [count, 4]: the whole picture, its quarters, ninths, …"""
+    cells = np.concatenate([grid_boxes(rows, columns) for rows, columns in FIXED_GRIDS])
+    if count > len(cells):
+        raise ValueError(f"at most {len(cells)} fixed boxes can be made, not {count}")
+    return cells[:count]
+
+
+def choose_regions(found: Detections | None, count: int, label_ids: dict[str, int]) -> Regions:
+    """The `count` best detections of a picture, then fixed boxes up to `count`."""
+    kept = 0 if found is None else min(count, len(found.boxes))
+    boxes = fixed_boxes(count - kept)
+    scores, labels = np.zeros(count, np.float32), np.full(count, -1, np.int32)
+    if found is not None and kept:
+        order = np.argsort(-np.asarray(found.scores, np.float64), kind="stable")[:kept]
+        detected = np.clip(np.asarray(found.boxes, np.float32)[order], 0, 1)
+        boxes = np.concatenate([detected, boxes])
+        scores[:kept] = np.asarray(found.scores, np.float32)[order]
+        labels[:kept] = [label_ids[found.labels[index]] for index in order]
+    return Regions(boxes, scores, labels)
+
+
+def mirrored(boxes: np.ndarray) -> np.ndarray:
+    """The same boxes in the picture's mirror image."""
+    return np.stack([1 - boxes[..., 2], boxes[..., 1], 1 - boxes[..., 0], boxes[..., 3]], -1)
+
+
+def pool_regions(feature_map: Tensor, boxes: Tensor, samples: int = SAMPLES) -> Tensor:
+    """Mean of bilinear samples inside each box (RoIAlign's sampling, one bin): [I, D, H, W], [I, R, 4] -> [I, R, D].
+
+    A bilinear sample weighs a map cell by the product of two hat functions, one along x and one along y, so the mean
+    over a box's sample grid is one weight a cell: [R, H W] times [H W, D], a single matrix product a picture. Samples
+    beyond the outermost cell centres take the border cell's value.
+    """
+    height, width = feature_map.shape[2:]
+    across = _sample_weights(boxes[..., 0], boxes[..., 2], width, samples)  # [I, R, W]
+    down = _sample_weights(boxes[..., 1], boxes[..., 3], height, samples)  # [I, R, H]
+    weights = (down.unsqueeze(-1) * across.unsqueeze(-2)).flatten(2)  # [I, R, H W]
+    return torch.bmm(weights.to(feature_map.dtype), feature_map.flatten(2).transpose(1, 2))
+
+
+def _sample_weights(first: Tensor, last: Tensor, cells: int, samples: int) -> Tensor:
+    """How much each cell along one side counts in the mean over a box's samples: [I, R] -> [I, R, cells]."""
+    steps = (torch.arange(samples, device=first.device) + 0.5) / samples
+    places = (first.unsqueeze(-1) + (last - first).unsqueeze(-1) * steps) * cells - 0.5  # [I, R, samples]
+    centres = torch.arange(cells, device=first.device)
+    distance = (places.clamp(0, cells - 1).unsqueeze(-1) - centres).abs()  # [I, R, samples, cells]
+    return (1 - distance).clamp(min=0).mean(-2)
