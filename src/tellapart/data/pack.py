@@ -17,8 +17,8 @@ A pack alone feeds any recipe. Opening it needs numpy only, and large arrays sta
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -101,9 +101,7 @@ class Pack:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         if not (self.folder / "pack.json").is_file():
-            raise InputError(
-                f"{self.folder} is not a pack: it has no pack.json. Make one with `tellapart prepare`."
-            )
+            raise InputError(f"{self.folder} is not a pack: it has no pack.json. Make one with `tellapart prepare`.")
         self.manifest: dict[str, Any] = read_json(self.folder / "pack.json")
         if self.manifest.get("format") != FORMAT:
             raise InputError(
@@ -163,9 +161,7 @@ class Pack:
         pictures = [row for row, picture in enumerate(self.pictures) if everything or picture.split == name]
         captions = [row for row, caption in enumerate(self.captions) if everything or caption.split == name]
         if not pictures and not captions:
-            known = sorted(
-                {picture.split for picture in self.pictures} | {caption.split for caption in self.captions}
-            )
+            known = sorted({picture.split for picture in self.pictures} | {caption.split for caption in self.captions})
             raise InputError(f"{self.folder} has nothing in the split '{name}'; it has {', '.join(known)}.")
         return Split(np.asarray(pictures, dtype=np.int64), np.asarray(captions, dtype=np.int64))
 
@@ -194,15 +190,11 @@ class Pack:
     def has_column(self, name: str) -> bool:
         return (self.folder / "columns" / f"{name}.npy").is_file()
 
-    def save_column(
-        self, name: str, values: np.ndarray, per: str, facts: dict[str, Any] | None = None
-    ) -> None:
+    def save_column(self, name: str, values: np.ndarray, per: str, facts: dict[str, Any] | None = None) -> None:
         """Rows must be as many as what `per` names: captions, tokens or pictures."""
         rows = {"caption": len(self.owner), "token": len(self.tokens), "picture": len(self.pictures)}
         if per not in rows or len(values) != rows[per]:
-            raise InputError(
-                f"Column '{name}' has {len(values)} rows per {per}; this pack needs one of {rows}."
-            )
+            raise InputError(f"Column '{name}' has {len(values)} rows per {per}; this pack needs one of {rows}.")
         write_json(self.folder / "columns" / f"{name}.json", {"per": per, **(facts or {})})
         save_array(self.folder / "columns" / f"{name}.npy", values)
 
@@ -232,8 +224,13 @@ def write_pack(
     phrases: Sequence[Phrase] = (),
     detections: Sequence[Detections] = (),
     report: dict[str, Any] | None = None,
+    columns: Mapping[str, Column] | None = None,
+    fill: Callable[[Path], None] | None = None,
 ) -> Pack:
-    """Write a whole pack in one go; until the last byte is down, no folder of that name exists."""
+    """Write a whole pack in one go; until the last byte is down, no folder of that name exists.
+
+    `fill` may write further files (pictures, say) into the folder before it takes its name.
+    """
     encoded = [vocabulary.encode(caption.words) for caption in captions]
     lengths = np.asarray([len(ids) for ids in encoded], dtype=np.int64)
     tokens = np.asarray([index for ids in encoded for index in ids], dtype=np.int32)
@@ -255,16 +252,21 @@ def write_pack(
         "counts": {"pictures": len(pictures), "captions": len(captions), "words": len(vocabulary)},
     }
     with atomic_folder(folder) as partial:
-        write_lines(partial / "pictures.jsonl", [asdict(picture) for picture in pictures])
-        write_lines(partial / "captions.jsonl", [asdict(caption) for caption in captions])
+        write_lines(partial / "pictures.jsonl", [vars(picture) for picture in pictures])
+        write_lines(partial / "captions.jsonl", [vars(caption) for caption in captions])
         vocabulary.save(partial / "vocabulary.json")
         save_array(partial / "tokens.npy", tokens)
         save_array(partial / "offsets.npy", offsets)
         save_array(partial / "owner.npy", owner)
         if phrases:
-            write_lines(partial / "phrases.jsonl", [asdict(phrase) for phrase in phrases])
+            write_lines(partial / "phrases.jsonl", [vars(phrase) for phrase in phrases])
         if detections:
-            write_lines(partial / "detections.jsonl", [asdict(found) for found in detections])
+            write_lines(partial / "detections.jsonl", [vars(found) for found in detections])
+        for title, column in (columns or {}).items():
+            write_json(partial / "columns" / f"{title}.json", {"per": column.per, **column.facts})
+            save_array(partial / "columns" / f"{title}.npy", column.values)
+        if fill is not None:
+            fill(partial)
         write_json(partial / "report.json", report or {})
         write_json(partial / "pack.json", manifest)
     return Pack(folder)

@@ -1,0 +1,113 @@
+"""The last steps of `prepare`: the vocabulary is counted, nouns are marked, and the pack is written with its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tellapart.data.assemble import CORPUS, Assembled
+from tellapart.data.closing_report import closing_report
+from tellapart.data.pack import Caption, Column, Detections, Pack, Phrase, write_pack
+from tellapart.data.readers.source import Skipped
+from tellapart.errors import InputError
+from tellapart.text.nouns import mark_nouns
+from tellapart.text.rules import TextRules
+from tellapart.text.vocabulary import UNK, Vocabulary
+
+
+def count_vocabulary(rules: TextRules, captions: Iterable[Caption], detections: Iterable[Detections]) -> Vocabulary:
+    counted = {"train": {"train", CORPUS}, "corpus": {CORPUS}}.get(rules.vocabulary)
+    captions = list(captions)
+    if rules.vocabulary == "corpus" and all(caption.split != CORPUS for caption in captions):
+        counted = {"train"}  # a pack that is nothing but a corpus
+    labels = {label for found in detections for label in found.labels} if rules.labels else set()
+    always = {word for words in rules.split(sorted(labels)) for word in words}
+    chosen = [caption.words for caption in captions if counted is None or caption.split in counted]
+    if not chosen:
+        raise InputError(
+            "No caption is in the train split, so there is no vocabulary; use --vocabulary all or another --split."
+        )
+    return rules.build_vocabulary(chosen, always)
+
+
+def drop_unspeakable(assembled: Assembled, rules: TextRules, vocabulary: Vocabulary) -> None:
+    """Leave out unpaired sentences that are too short or have too many UNK; paper 5 learns to speak from the rest."""
+    if rules.min_words == 0 and rules.max_unknown >= 1:
+        return
+    kept: list[Caption] = []
+    short = strange = 0
+    for caption in assembled.captions:
+        unknown = vocabulary.encode(caption.words).count(UNK)
+        if caption.picture >= 0 or (
+            len(caption.words) >= rules.min_words and unknown <= rules.max_unknown * len(caption.words)
+        ):
+            kept.append(caption)
+        elif len(caption.words) < rules.min_words:
+            short += 1
+        else:
+            strange += 1
+    # Hundreds of thousands of lines would drown the report, so these two kinds are counted and not listed one by one.
+    for kind, count, reason in (
+        ("short sentence", short, f"fewer than {rules.min_words} words, a text rule"),
+        ("sentence of unknown words", strange, f"more than {rules.max_unknown:.0%} UNK, a text rule"),
+    ):
+        if count:
+            assembled.skipped.append(Skipped(kind, f"{count:,} sentences", "the corpus", reason))
+    assembled.captions = kept
+
+
+def finish_pack(
+    out: Path,
+    name: str,
+    root: str,
+    assembled: Assembled,
+    vocabulary: Vocabulary,
+    rules: TextRules,
+    phrases: list[Phrase],
+    detections: list[Detections],
+    nouns: bool,
+    facts: dict[str, Any],
+    fill: Callable[[Path], None] | None = None,
+) -> Pack:
+    """Report, nouns and pack in one go. `fill` may write more files into the pack before it appears."""
+    captions = assembled.captions
+    report = facts | {"rules": rules.as_dict()}
+    report |= closing_report(
+        assembled.pictures,
+        captions,
+        vocabulary,
+        phrases,
+        detections,
+        assembled.skipped,
+        assembled.cut,
+        assembled.mentions,
+    )
+    columns: dict[str, Column] = {}
+    if nouns and captions:
+        marked = noun_column([caption.words for caption in captions], vocabulary)
+        columns["nouns"] = marked
+        report["nouns"] = {"share": round(float(marked.values.mean()), 4) if len(marked.values) else 0.0}
+    return write_pack(
+        out,
+        name,
+        root,
+        assembled.pictures,
+        captions,
+        vocabulary,
+        rules.as_dict(),
+        phrases,
+        detections,
+        report,
+        columns,
+        fill,
+    )
+
+
+def noun_column(sentences: Sequence[tuple[str, ...]], vocabulary: Vocabulary, tagger: str = "hanta") -> Column:
+    """True for every token that is a noun and in the vocabulary: UNK names nothing one could look for."""
+    nouns = np.concatenate([np.zeros(0, dtype=bool), *mark_nouns(sentences, tagger)])  # [tokens]
+    known = np.asarray([index != UNK for words in sentences for index in vocabulary.encode(words)], dtype=bool)
+    return Column(nouns & known, "token", {"tagger": tagger})

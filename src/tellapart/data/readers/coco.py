@@ -1,0 +1,96 @@
+"""COCO caption JSON, one file a split.
+
+{"images": [{"id": 1, "file_name": "1.jpg"}, …], "annotations": [{"id": 7, "image_id": 1, "caption": "…"}, …]}
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourcePicture, need, read_json_text
+from tellapart.errors import InputError
+
+
+def caption_files(folder: Path) -> list[Path]:
+    return sorted([*folder.glob("captions_*.json"), *folder.glob("annotations/captions_*.json")])
+
+
+def json_head(path: Path) -> str:
+    """The first characters of a JSON file, enough to tell the formats apart without parsing gigabytes."""
+    with path.open("rb") as file:
+        return file.read(65536).decode("utf-8", errors="replace").lstrip("\ufeff \t\r\n")
+
+
+def recognise(source: Path) -> bool:
+    if source.is_dir():
+        return bool(caption_files(source))
+    if source.suffix != ".json":
+        return False
+    head = json_head(source)
+    return (
+        head.startswith("{")
+        and '"sentences"' not in head
+        and any(f'"{key}"' in head for key in ("annotations", "images"))
+    )
+
+
+def read(source: Path, options: ReaderOptions) -> Source:
+    files = (
+        [options.captions_file] if options.captions_file else [source] if source.is_file() else caption_files(source)
+    )
+    if not files:
+        raise InputError(
+            f"{source} has no captions_*.json, nor has {source / 'annotations'}; name the file with --captions-file."
+        )
+    folder = (
+        source if source.is_dir() else source.parent.parent if source.parent.name == "annotations" else source.parent
+    )
+    result = Source(name=folder.resolve().name, root=options.pictures or folder)
+    seen: dict[str, str] = {}
+    for path in files:
+        _read_file(path, options, result, seen)
+    return result
+
+
+def split_of(name: str) -> str:
+    """The split a file name speaks of: captions_train2017.json is train.
+
+    >>> split_of("captions_val2014.json"), split_of("captions.json")
+    ('val', '')
+    """
+    match = re.search(r"(train|val|dev|test)", name.lower())
+    return {"dev": "val"}.get(match.group(1), match.group(1)) if match else ""
+
+
+def _read_file(path: Path, options: ReaderOptions, result: Source, seen: dict[str, str]) -> None:
+    content: dict[str, Any] = read_json_text(path, options.encoding)
+    split = split_of(path.name)
+    here: set[str] = set()
+    for index, image in enumerate(need(content, "images", str(path))):
+        where = f"{path.name}, images[{index}]"
+        key, name = str(need(image, "id", where)), str(need(image, "file_name", where))
+        if key in seen:
+            result.skip("duplicate id", key, where, f"the picture id already stands in {seen[key]}; that one is kept")
+            continue
+        seen[key] = where
+        here.add(key)
+        size = (int(image.get("width") or 0), int(image.get("height") or 0))
+        result.pictures.append(SourcePicture(key, name, split, where, *size))
+    annotation_ids: set[Any] = set()
+    for index, row in enumerate(need(content, "annotations", str(path))):
+        where = f"{path.name}, annotations[{index}]"
+        picture, text = str(need(row, "image_id", where)), str(need(row, "caption", where))
+        if row.get("id") is not None and row["id"] in annotation_ids:
+            result.skip(
+                "duplicate id", str(row["id"]), where, "this annotation id stands in the file twice; the first is kept"
+            )
+            continue
+        annotation_ids.add(row.get("id"))
+        if picture not in here and picture in seen:
+            result.skip(
+                "duplicate id", picture, where, f"its picture is kept from {seen[picture]}, with the captions there"
+            )
+            continue
+        result.captions.append(SourceCaption(picture, text.strip(), where))

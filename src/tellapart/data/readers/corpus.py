@@ -1,0 +1,38 @@
+"""Sentences with no pictures, one a line, plain or gzipped: what unsupervised captioning learns to speak from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, read_text
+from tellapart.errors import InputError
+
+
+def text_files(folder: Path) -> list[Path]:
+    return sorted([*folder.glob("*.txt"), *folder.glob("*.txt.gz")])
+
+
+def recognise(source: Path) -> bool:
+    if source.is_file():
+        return source.suffix in (".txt", ".gz")
+    return bool(text_files(source))
+
+
+def read(source: Path, options: ReaderOptions) -> Source:
+    result = Source(name=source.name.split(".")[0], root=source if source.is_dir() else source.parent)
+    files = (
+        [options.captions_file] if options.captions_file else [source] if not source.is_dir() else text_files(source)
+    )
+    if not files:
+        raise InputError(f"{source} holds no .txt or .txt.gz file; give a text file with one sentence a line.")
+    for path in files:
+        lines = read_text(path, options.encoding).split("\n")
+        if lines and not lines[-1]:
+            lines.pop()
+        result.captions += [
+            SourceCaption(None, line.strip(), f"{path.name}, line {number}")
+            for number, line in enumerate(lines, start=1)
+        ]
+    if not result.captions:
+        raise InputError(f"{source} holds no sentence; it should have one a line.")
+    return result

@@ -1,0 +1,128 @@
+"""Boxes a detector found, as JSONL (one picture a line) or as COCO results JSON (one box an entry).
+
+    {"image": "1.jpg", "width": 500, "height": 375, "boxes": [[x1, y1, x2, y2], …], "scores": […], "labels": […]}
+    [{"image_id": 1, "category_id": 18, "bbox": [x, y, width, height], "score": 0.9}, …]
+
+Boxes become fractions of the picture, so that they hold at any size the picture is opened in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tellapart.data.pack import Detections
+from tellapart.data.pictures import picture_stem
+from tellapart.data.readers.coco_categories import CATEGORIES
+from tellapart.data.readers.source import Skipped, Source, json_lines, read_json_text
+from tellapart.errors import InputError
+
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class KnownPicture:
+    """A picture of the pack that boxes may be for. The size is the one boxes without their own are measured in."""
+
+    row: int
+    width: int
+    height: int
+
+
+def find_detections(folder: Path) -> Path | None:
+    found = [path for path in (folder / "detections.jsonl", folder / "detections.json") if path.is_file()]
+    return found[0] if found else None
+
+
+def read_detections(
+    path: Path, known: Mapping[str, KnownPicture], absent: set[str], encoding: str = "utf-8"
+) -> tuple[list[Detections], list[Skipped]]:
+    """Detections of known pictures, by row. `known` is keyed by id and by file stem; `absent` were skipped before."""
+    source = Source(path.name, path.parent)
+    results = path.suffix == ".json"
+    rows = _from_results(path, known, source, encoding) if results else _from_lines(path, known, source, encoding)
+    found: dict[int, Detections] = {}
+    for key, where, boxes, scores, labels in rows:
+        if key not in known:
+            if key not in absent:
+                source.skip("unknown picture", key, where, "detections of a picture that has no captions here")
+            continue
+        if known[key].row in found:
+            source.skip("duplicate id", key, where, "this picture's detections were given before; the first are kept")
+            continue
+        best = sorted(range(len(scores)), key=lambda index: -scores[index])
+        found[known[key].row] = Detections(
+            known[key].row,
+            tuple(boxes[i] for i in best),
+            tuple(scores[i] for i in best),
+            tuple(labels[i] for i in best),
+        )
+    return [found[row] for row in sorted(found)], source.skipped
+
+
+def fractions(boxes: Sequence[Sequence[float]], width: float, height: float) -> list[Box]:
+    """x1 y1 x2 y2 in pixels -> fractions of the picture, kept inside it.
+
+    >>> fractions([[10, 0, 120, 50]], 100, 100)
+    [(0.1, 0.0, 1.0, 0.5)]
+    """
+    if not len(boxes):
+        return []
+    scaled = np.asarray(boxes, dtype=np.float64).reshape(-1, 4) / np.asarray([width, height, width, height])
+    return [(row[0], row[1], row[2], row[3]) for row in scaled.clip(0, 1).round(5).tolist()]
+
+
+_Rows = list[tuple[str, str, list[Box], list[float], list[str]]]
+
+
+def _from_lines(path: Path, known: Mapping[str, KnownPicture], source: Source, encoding: str) -> _Rows:
+    rows: _Rows = []
+    for where, row in json_lines(path, source, encoding):
+        key = picture_stem(str(row.get("image", row.get("image_id", row.get("id", "")))))
+        boxes, scores, labels = row.get("boxes", []), row.get("scores", []), row.get("labels", [])
+        scores = scores or [1.0] * len(boxes)
+        labels = labels or [""] * len(boxes)
+        size = known.get(key)
+        width, height = row.get("width") or (size and size.width), row.get("height") or (size and size.height)
+        try:
+            if not key or not len(boxes) == len(scores) == len(labels):
+                raise ValueError
+            inside = fractions(boxes, float(width or 1), float(height or 1))
+            rows.append((key, where, inside, [float(score) for score in scores], [str(label) for label in labels]))
+        except (TypeError, ValueError):
+            reason = "needs 'image' and as many 'boxes' (x1 y1 x2 y2) as 'scores' and 'labels'"
+            source.skip("broken line", key or json.dumps(row)[:60], where, reason)
+    return rows
+
+
+def _from_results(path: Path, known: Mapping[str, KnownPicture], source: Source, encoding: str) -> _Rows:
+    content: Any = read_json_text(path, encoding)
+    if not isinstance(content, list):
+        raise InputError(
+            f"{path} is not COCO results JSON: it should be a list of {{image_id, category_id, bbox, score}}."
+        )
+    grouped: dict[str, list[dict[str, Any]]] = {}
+    where: dict[str, str] = {}
+    for index, row in enumerate(content):
+        place = f"{path.name}, [{index}]"
+        if not isinstance(row, dict) or "image_id" not in row or len(row.get("bbox", ())) != 4:
+            source.skip(
+                "broken line", str(row)[:60], place, "needs image_id, bbox [x, y, width, height], category_id, score"
+            )
+            continue
+        key = picture_stem(str(row["image_id"]))
+        grouped.setdefault(key, []).append(row)
+        where.setdefault(key, place)
+    rows: _Rows = []
+    for key, found in grouped.items():
+        size = known.get(key, KnownPicture(-1, 1, 1))
+        corners = [[x, y, x + width, y + height] for x, y, width, height in (row["bbox"] for row in found)]
+        labels = [CATEGORIES.get(row.get("category_id", -1), str(row.get("category_id", ""))) for row in found]
+        scores = [float(row.get("score", 1.0)) for row in found]
+        rows.append((key, where[key], fractions(corners, size.width or 1, size.height or 1), scores, labels))
+    return rows

@@ -1,0 +1,186 @@
+"""A folder of pictures with a CSV, TSV or JSONL of captions, or with a text file beside each picture."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tellapart.data.pictures import EXTENSIONS, PictureIndex, picture_stem
+from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourcePicture, json_lines, read_text
+from tellapart.errors import InputError
+
+TABLES = (".csv", ".tsv", ".jsonl")
+IMAGE_COLUMNS = (
+    "image", "image_name", "image_file", "image_path", "imagename", "file_name", "filename", "file", "filepath", "path",
+    "picture", "photo", "img", "image_id", "id",
+)  # fmt: skip
+CAPTION_COLUMNS = ("caption", "captions", "text", "comment", "sentence", "sentences", "raw", "description", "title")
+SPLIT_COLUMNS = ("split", "set", "subset", "partition")
+SPLIT_VALUES = {"training": "train", "dev": "val", "valid": "val", "validation": "val", "testing": "test", "": "none"}
+
+Row = tuple[str, str, list[str], str | None]
+"""Where, picture name, captions, split (None where the table has no such column)."""
+
+
+def caption_tables(folder: Path) -> list[Path]:
+    """Tables in the folder that speak of captions; detections and other JSONL files do not."""
+    found = [path for path in sorted(folder.iterdir()) if path.suffix.lower() in TABLES or path.name == "captions.txt"]
+    found = [path for path in found if path.name != "detections.jsonl"]
+    named = [path for path in found if any(word in path.name.lower() for word in ("caption", "metadata", "annotation"))]
+    return named or found
+
+
+def recognise(source: Path) -> bool:
+    if source.is_file():
+        return source.suffix.lower() in TABLES
+    return bool(caption_tables(source)) or bool(PictureIndex(source).files)
+
+
+def read(source: Path, options: ReaderOptions) -> Source:
+    folder = source if source.is_dir() else source.parent
+    result = Source(name=folder.resolve().name, root=options.pictures or folder)
+    if source.is_dir() and not any(source.iterdir()):
+        raise InputError(f"{source} is an empty folder; give one with pictures and captions.")
+    table = options.captions_file or (source if source.is_file() else None)
+    if table is None:
+        tables = caption_tables(source)
+        if len(tables) > 1:
+            names = ", ".join(path.name for path in tables)
+            raise InputError(
+                f"{source} has several tables ({names}); say which holds the captions with --captions-file."
+            )
+        table = tables[0] if tables else None
+    rows = _beside_each_picture(result, options) if table is None else _table(table, options, result)
+    pictures: dict[str, SourcePicture] = {}
+    for where, name, texts, split in rows:
+        key = _identity(name)
+        if key not in pictures:
+            pictures[key] = SourcePicture(key, name, "" if split is None else _split_value(split), where)
+        elif split is not None and _split_value(split) != pictures[key].split:
+            earlier = pictures[key]
+            result.skip(
+                "duplicate id",
+                key,
+                where,
+                f"put in split '{split}' but '{earlier.split}' in {earlier.where}; that holds",
+            )
+            continue
+        result.captions += [SourceCaption(key, text.strip(), where) for text in texts]
+    result.pictures = list(pictures.values())
+    return result
+
+
+def _identity(name: str) -> str:
+    """The path without a picture's extension: two folders may both hold 1.jpg."""
+    parent = name.replace("\\", "/").rpartition("/")[0]
+    return f"{parent}/{picture_stem(name)}" if parent else picture_stem(name)
+
+
+def _split_value(value: str) -> str:
+    value = value.strip().lower()
+    return SPLIT_VALUES.get(value, value)
+
+
+def _table(path: Path, options: ReaderOptions, result: Source) -> Iterator[Row]:
+    return _json_rows(path, options, result) if path.suffix.lower() == ".jsonl" else _csv_rows(path, options, result)
+
+
+def _column(names: Sequence[str], asked: str | None, known: Sequence[str], what: str, option: str, path: Path) -> str:
+    if asked is not None:
+        if asked not in names:
+            raise InputError(f"{path} has no column '{asked}'; it has {', '.join(names)}.")
+        return asked
+    lower = {name.strip().lower(): name for name in reversed(names)}
+    for name in known:
+        if name in lower:
+            return lower[name]
+    raise InputError(f"{path}: no column looks like {what} among {', '.join(names)}; name it with {option}.")
+
+
+def _csv_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[Row]:
+    text = read_text(path, options.encoding)
+    first = text.split("\n", 1)[0]
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;|\t", key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True)
+    try:
+        header = next(reader, None)
+        if header is None:
+            raise InputError(f"{path} is empty; it should name a picture and a caption on each line.")
+        if (
+            len(header) > 1
+            and "." + header[0].rpartition(".")[2].lower() in EXTENSIONS
+            and options.image_column is None
+        ):
+            header, reader = (
+                ["image", "caption"] + [""] * (len(header) - 2),
+                csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True),
+            )  # no header: the first line already names a picture
+        header = [name.strip() for name in header]
+        image = header.index(
+            _column(header, options.image_column, IMAGE_COLUMNS, "picture names", "--image-column", path)
+        )
+        caption = header.index(
+            _column(header, options.caption_column, CAPTION_COLUMNS, "captions", "--caption-column", path)
+        )
+        split = next((i for i, name in enumerate(header) if name and name.lower() in _split_names(options)), None)
+        end = reader.line_num
+        for row in reader:
+            where, end = f"{path.name}, line {end + 1}", reader.line_num
+            if not row or not any(cell.strip() for cell in row):
+                continue
+            if len(row) != len(header):
+                reason = (
+                    f"{len(row)} cells where the header has {len(header)}; quote captions that contain '{delimiter}'"
+                )
+                result.skip("broken line", delimiter.join(row)[:60], where, reason)
+                continue
+            yield where, row[image].strip(), [row[caption]], None if split is None else row[split]
+    except csv.Error as error:
+        raise InputError(
+            f"{path}, line {reader.line_num}: broken CSV ({error}); mend the quotes on or before it."
+        ) from error
+
+
+def _split_names(options: ReaderOptions) -> Sequence[str]:
+    return SPLIT_COLUMNS if options.split_column is None else (options.split_column.lower(),)
+
+
+def _json_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[Row]:
+    columns: tuple[str, str] | None = None
+    for where, row in json_lines(path, result, options.encoding):
+        if columns is None:
+            names = list(row)
+            columns = (
+                _column(names, options.image_column, IMAGE_COLUMNS, "picture names", "--image-column", path),
+                _column(names, options.caption_column, CAPTION_COLUMNS, "captions", "--caption-column", path),
+            )
+        image, caption = row.get(columns[0]), row.get(columns[1])
+        texts = caption if isinstance(caption, list) else [caption]
+        if image is None or not all(isinstance(text, str) for text in texts):
+            reason = f"'{columns[0]}' must name a picture and '{columns[1]}' hold a caption or a list of them"
+            result.skip("broken line", str(row)[:60], where, reason)
+            continue
+        split = next((row[name] for name in row if name.lower() in _split_names(options)), None)
+        yield where, str(image), texts, None if split is None else str(split)
+
+
+def _beside_each_picture(result: Source, options: ReaderOptions) -> Iterator[Row]:
+    """dog.jpg and dog.txt: every line of the text is a caption. Folders named train, val and test are splits."""
+    index = PictureIndex(result.root)
+    if not index.files:
+        raise InputError(f"{result.root} holds no picture and no caption table (CSV, TSV, JSONL); check the path.")
+    for file in index.files:
+        beside = (result.root / file).with_suffix(".txt")
+        if not beside.is_file():
+            reason = f"there is no {beside.name} beside it; write its captions there, one a line"
+            result.skip("picture without caption", file, file, reason)
+            continue
+        top = _split_value(file.split("/", 1)[0]) if "/" in file else ""
+        split = top if top in ("train", "val", "test") else None
+        lines = read_text(beside, options.encoding).split("\n")
+        while len(lines) > 1 and not lines[-1].strip():
+            lines.pop()
+        for number, line in enumerate(lines, start=1):
+            yield f"{beside.relative_to(result.root)}, line {number}", file, [line], split

@@ -1,0 +1,146 @@
+"""What every reader returns: names of pictures, sentences, and what had to be left out; and how readers open text."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tellapart.errors import InputError
+
+UNKNOWN_SPLIT = ""
+"""The source does not say; `prepare` decides."""
+
+
+@dataclass(frozen=True)
+class ReaderOptions:
+    """What a user may tell a reader that it cannot see for itself."""
+
+    encoding: str = "utf-8"
+    captions_file: Path | None = None
+    image_column: str | None = None
+    caption_column: str | None = None
+    split_column: str | None = None
+    pictures: Path | None = None
+
+
+@dataclass(frozen=True)
+class SourcePicture:
+    id: str
+    name: str
+    """File name as the source writes it; found on disk by path, name or stem."""
+    split: str = UNKNOWN_SPLIT
+    where: str = ""
+    """File and line that named it."""
+    width: int = 0
+    height: int = 0
+    """Size that boxes in the source refer to, where it is stated."""
+
+
+@dataclass(frozen=True)
+class SourceCaption:
+    picture: str | None
+    """Id of its picture; None for a sentence without one."""
+    text: str
+    where: str
+    split: str = UNKNOWN_SPLIT
+    """Only of sentences without a picture; others share their picture's."""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """One item left out, and why, in words a user can act on."""
+
+    kind: str
+    item: str
+    where: str
+    reason: str
+
+
+@dataclass
+class Source:
+    name: str
+    root: Path
+    """Where pictures are looked for."""
+    pictures: list[SourcePicture] = field(default_factory=list)
+    captions: list[SourceCaption] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+    def skip(self, kind: str, item: str, where: str, reason: str) -> None:
+        self.skipped.append(Skipped(kind, item, where, reason))
+
+
+def read_text(path: Path, encoding: str = "utf-8") -> str:
+    """The text of a plain or gzipped file, or an InputError that names the line whose bytes are wrong."""
+    try:
+        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist; check the path.") from error
+    except (gzip.BadGzipFile, EOFError) as error:
+        raise InputError(f"{path} is not a whole gzip file ({error}); download or compress it again.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+    if encoding.lower() in ("utf-8", "utf8"):
+        encoding = "utf-8-sig"
+    try:
+        return raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}, line {line}: this is not {encoding.removesuffix('-sig')} text (byte {error.start}); save the file "
+            "as UTF-8 or name its encoding with --encoding, for example --encoding latin-1."
+        ) from error
+    except LookupError as error:
+        raise InputError(f"There is no encoding named '{encoding}'; try utf-8, latin-1 or utf-16.") from error
+
+
+def read_json_text(path: Path, encoding: str = "utf-8") -> Any:
+    """A whole JSON file; broken JSON is a bad file and stops the run."""
+    try:
+        return json.loads(read_text(path, encoding))
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}, line {error.lineno}, column {error.colno}: broken JSON ({error.msg}); mend or replace the file."
+        ) from error
+
+
+def json_lines(path: Path, source: Source, encoding: str = "utf-8") -> Iterator[tuple[str, dict[str, Any]]]:
+    """(where, row) of each good line of a JSONL file; broken lines are listed, a file of nothing else stops the run."""
+    good = broken = 0
+    for number, line in enumerate(read_text(path, encoding).split("\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"{path.name}, line {number}"
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            row, fault = None, f"broken JSON ({error.msg} at column {error.colno}); mend the line"
+        else:
+            fault = "" if isinstance(row, dict) else "not a JSON object {…}; write one object a line"
+        if fault:
+            broken += 1
+            source.skip("broken line", line[:60], where, fault)
+        else:
+            good += 1
+            yield where, row
+    if broken and not good:
+        raise InputError(
+            f"{path}: none of its {broken} lines is a JSON object; it is not a JSONL file. {_first(source)}"
+        )
+
+
+def _first(source: Source) -> str:
+    last = source.skipped[-1]
+    return f"({last.where}: {last.reason}.)"
+
+
+def need(row: dict[str, Any], key: str, where: str) -> Any:
+    """row[key], or an InputError: a file of a known format without its fields is a bad file."""
+    if not isinstance(row, dict) or key not in row:
+        raise InputError(
+            f"{where}: there is no '{key}'; this is not the format it was read as, name another with --format."
+        )
+    return row[key]

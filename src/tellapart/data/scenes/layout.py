@@ -1,0 +1,109 @@
+"""What a scene holds: things with a kind, colour, size and place on a ground. Scenes come in families of look-alikes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tellapart.data.scenes.drawing import COLOURS, GROUNDS, SHAPES
+
+PLACES = (
+    "top left corner", "top", "top right corner",
+    "left", "middle", "right",
+    "bottom left corner", "bottom", "bottom right corner",
+)  # fmt: skip
+"""Names of the nine cells, row by row."""
+FAMILY = 4
+"""Scenes in a family. They differ in one thing each, so that a vague caption fits all of them."""
+
+
+@dataclass(frozen=True)
+class Thing:
+    kind: str
+    colour: str
+    large: bool
+    cell: int
+    """0 … 8, row by row."""
+    shift: tuple[float, float]
+    """Where in its cell, -1 … 1 either way."""
+
+    @property
+    def box(self) -> tuple[float, float, float, float]:
+        """x1 y1 x2 y2 as fractions of the picture."""
+        side = 0.3 if self.large else 0.17
+        room = (1 / 3 - side) / 2
+        x = (self.cell % 3 + 0.5) / 3 + self.shift[0] * room
+        y = (self.cell // 3 + 0.5) / 3 + self.shift[1] * room
+        return (round(x - side / 2, 4), round(y - side / 2, 4), round(x + side / 2, 4), round(y + side / 2, 4))
+
+
+@dataclass(frozen=True)
+class Scene:
+    ground: str
+    things: tuple[Thing, ...]
+    family: int
+
+
+def make_family(family: int, random: np.random.Generator) -> list[Scene]:
+    """A scene and its look-alikes: one colour, one size, one place or one kind is another."""
+    first = _scene(family, random)
+    scenes = [first]
+    changes = random.permutation(len(CHANGES))
+    for number in range(FAMILY - 1):
+        for _ in range(50):  # a change may land on a scene that is there already
+            other = CHANGES[int(changes[number % len(changes)])](first, random)
+            if other not in scenes:
+                break
+        scenes.append(other)
+    return scenes
+
+
+def _pick(random: np.random.Generator, values: tuple[str, ...]) -> str:
+    return values[int(random.integers(len(values)))]
+
+
+def _scene(family: int, random: np.random.Generator) -> Scene:
+    cells = random.permutation(9)[: int(random.integers(2, 5))]
+    things: list[Thing] = []
+    for cell in cells:
+        while True:  # two things of one kind and colour could not be told apart in words
+            kind, colour = _pick(random, tuple(SHAPES)), _pick(random, tuple(COLOURS))
+            if all((kind, colour) != (thing.kind, thing.colour) for thing in things):
+                break
+        shift = (round(float(random.uniform(-1, 1)), 2), round(float(random.uniform(-1, 1)), 2))
+        things.append(Thing(kind, colour, bool(random.random() < 0.5), int(cell), shift))
+    return Scene(_pick(random, tuple(GROUNDS)), tuple(things), family)
+
+
+def _with(scene: Scene, row: int, thing: Thing) -> Scene:
+    return replace(scene, things=(*scene.things[:row], thing, *scene.things[row + 1 :]))
+
+
+def _another_colour(scene: Scene, random: np.random.Generator) -> Scene:
+    row = int(random.integers(len(scene.things)))
+    taken = {thing.colour for thing in scene.things}
+    colour = _pick(random, tuple(name for name in COLOURS if name not in taken))
+    return _with(scene, row, replace(scene.things[row], colour=colour))
+
+
+def _another_size(scene: Scene, random: np.random.Generator) -> Scene:
+    row = int(random.integers(len(scene.things)))
+    return _with(scene, row, replace(scene.things[row], large=not scene.things[row].large))
+
+
+def _another_place(scene: Scene, random: np.random.Generator) -> Scene:
+    """Two things change places, so that left becomes right or above becomes below."""
+    first, second = (int(row) for row in random.permutation(len(scene.things))[:2])
+    one, two = scene.things[first], scene.things[second]
+    return _with(_with(scene, first, replace(one, cell=two.cell)), second, replace(two, cell=one.cell))
+
+
+def _another_kind(scene: Scene, random: np.random.Generator) -> Scene:
+    row = int(random.integers(len(scene.things)))
+    taken = {thing.kind for thing in scene.things}
+    kind = _pick(random, tuple(name for name in SHAPES if name not in taken))
+    return _with(scene, row, replace(scene.things[row], kind=kind))
+
+
+CHANGES = (_another_colour, _another_size, _another_place, _another_kind)

@@ -1,0 +1,86 @@
+"""How text becomes words and words become a vocabulary, as settings; the papers' choices are presets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from tellapart.errors import InputError
+from tellapart.text.tokens import SPLITTERS, Word, normal, split_all
+from tellapart.text.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class TextRules:
+    """From sentences to word ids."""
+
+    lower: bool = True
+    """Turn capitals into small letters."""
+    words: Literal["ptb", "ptb-marks", "no-punctuation", "letters", "spaces"] = "ptb"
+    """What is a word; see tellapart.text.tokens."""
+    min_count: int = 5
+    """Words seen fewer times than this become UNK. 0 and 1 keep all."""
+    max_length: int | None = None
+    """Captions are cut after this many words; None keeps them whole."""
+    vocabulary: Literal["train", "all", "corpus"] = "train"
+    """Which sentences are counted: the train split's and a joined corpus's, all of them, or the corpus's alone."""
+    min_words: int = 0
+    """Sentences with no picture that have fewer words are left out."""
+    max_unknown: float = 1.0
+    """Sentences with no picture of which a larger share is UNK are left out."""
+    labels: bool = False
+    """Keep the words of all detector labels, however rare."""
+
+    def __post_init__(self) -> None:
+        if self.words not in SPLITTERS:
+            raise InputError(f"There is no word rule '{self.words}'; choose one of {', '.join(SPLITTERS)}.")
+        if self.max_length is not None and self.max_length < 1:
+            raise InputError(f"The longest caption must have at least one word, not {self.max_length}.")
+        if not 0 <= self.max_unknown <= 1:
+            raise InputError(f"The largest share of UNK lies between 0 and 1, not {self.max_unknown}.")
+
+    def split(self, texts: Iterable[str]) -> list[list[str]]:
+        """The words of each sentence, cut to `max_length`."""
+        rows = split_all(texts, self.words, self.lower)
+        return rows if self.max_length is None else [row[: self.max_length] for row in rows]
+
+    def words_in_place(self, text: str) -> list[Word]:
+        """The words of one sentence with their places in it, not cut."""
+        found = SPLITTERS[self.words].words(normal(text))
+        return [Word(word.text.lower(), word.start, word.end) for word in found] if self.lower else found
+
+    def build_vocabulary(self, sentences: Iterable[Sequence[str]], always: Iterable[str] = ()) -> Vocabulary:
+        """Words by falling count, ties by letter; `always` are words kept whatever their count."""
+        counts: Counter[str] = Counter()
+        for sentence in sentences:
+            counts.update(sentence)
+        kept = {word for word, count in counts.items() if count >= self.min_count} | set(always)
+        return Vocabulary.from_words(sorted(kept, key=lambda word: (-counts[word], word)))
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+PRESETS: dict[str, TextRules] = {
+    "default": TextRules(),
+    # Paper 1, section 5: letters and emojis only, fewer than 5 times is UNK, at most 18 words.
+    "contrastive-captioning": TextRules(words="letters", min_count=5, max_length=18),
+    # NeuralTalk2 keeps words seen more than 5 times and 16 words a caption.
+    "neuraltalk": TextRules(words="no-punctuation", min_count=6, max_length=16),
+    # Paper 2, section 4.2: fewer than 5 times is dropped, at most 16 words. Its released code drops 5 times as well.
+    "grounded-captioning": TextRules(words="no-punctuation", min_count=5, max_length=16),
+    # VSE++ and paper 3: words and marks, at least 4 times, no longest length.
+    "vse": TextRules(words="ptb-marks", min_count=4),
+    # Paper 4: every word of every split.
+    "ltd": TextRules(words="ptb-marks", min_count=0, vocabulary="all"),
+    # Paper 5: the vocabulary comes from unpaired sentences (Conceptual Captions: 15 times) and the detector's labels.
+    "r2m": TextRules(min_count=15, vocabulary="corpus", min_words=8, max_unknown=0.15, labels=True),
+}
+
+
+def preset(name: str) -> TextRules:
+    if name not in PRESETS:
+        raise InputError(f"There are no text rules named '{name}'; choose one of {', '.join(PRESETS)}.")
+    return PRESETS[name]
