@@ -11,14 +11,11 @@ from typing import Annotated
 import torch
 import tyro
 
-from tellapart.data.batches import Batches
 from tellapart.data.files import write_json
 from tellapart.data.pack import Pack
-from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS
-from tellapart.objectives.context import Context
-from tellapart.training.run import Run, inputs_for, open_run
-from tellapart.vision.store import FeatureStore
+from tellapart.training.run import open_run
+from tellapart.training.run_context import context_for
 
 
 @dataclass(frozen=True)
@@ -57,33 +54,6 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
 def fullest_evaluation(name: str) -> Callable[..., dict[str, float]]:
     """Training watches a light evaluation; its full form, where there is one, is called NAME-full."""
     return EVALUATIONS.get(f"{name}-full", EVALUATIONS[name])
-
-
-def context_for(run: Run, pack: Pack, features: str | None = None, device: str = "cpu") -> Context:
-    """What an evaluation of a run on a pack needs; refuses a pack whose words or features are not the run's."""
-    if pack.vocabulary.words != run.vocabulary.words:
-        raise InputError(
-            f"{pack.folder} was prepared with another vocabulary than {run.folder}; prepare it with "
-            f"--vocabulary-from {run.folder}."
-        )
-    trained_on = run.data["features"]
-    store = None
-    if trained_on is not None:
-        store = FeatureStore(pack.feature_folder(features or trained_on["name"]))
-        if store.width != trained_on["width"]:
-            raise InputError(
-                f"{store.folder} is {store.width} wide, but {run.folder} was trained on {trained_on['name']} of width "
-                f"{trained_on['width']}; extract the same features, or name them with --features."
-            )
-    sampling = run.last_stage.sampling
-    columns = tuple(name for name in sampling.columns if pack.has_column(name))
-    return Context(
-        pack=pack,
-        inputs=inputs_for(run.vocabulary, trained_on, load_pretrained=False),
-        batches=Batches(pack, store, columns, device, None),
-        store=store,
-        device=torch.device(device),
-    )
 
 
 def _print_table(figures: dict[str, float], title: str) -> None:

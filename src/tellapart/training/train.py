@@ -16,11 +16,12 @@ from torch import nn
 from tellapart.data.batches import Batches
 from tellapart.data.files import read_json
 from tellapart.data.pack import Pack
-from tellapart.distributed import barrier, join
+from tellapart.distributed import agree, barrier, join
 from tellapart.errors import InputError
 from tellapart.objectives.context import Context
 from tellapart.text.vocabulary import Vocabulary
 from tellapart.training.checkpoints import Position, newest_checkpoint, read_position
+from tellapart.training.base import take_over
 from tellapart.training.log import Log
 from tellapart.training.loop import Desk, train_stage
 from tellapart.training.progress import Progress
@@ -44,6 +45,8 @@ class TrainSettings:
     """Fields of the recipe to change: seed=7, or STAGE.FIELD=VALUE such as base.epochs=3 or base.optimiser.rate=1e-4."""
     resume: bool = False
     """Go on where an interrupted run of the same recipe stopped."""
+    base: Path | None = None
+    """A finished run whose stages are this recipe's first ones: they are taken over instead of trained again."""
     device: str = "cpu"
     """cpu, cuda, cuda:1, …"""
     resident: bool = False
@@ -66,12 +69,15 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
     done = settings.out / "model.safetensors"
     checkpoint = _place_to_start(recipe, settings)
     position = read_position(checkpoint) if checkpoint else Position()
+    if checkpoint is None and settings.base is not None and us.is_main and not done.is_file():
+        position = take_over(settings.base, recipe, settings.out)
+    position = Position(**agree(vars(position)))
     if done.is_file() and settings.resume:
         return open_run(settings.out, device=device)
     if us.is_main:
         describe_run(settings.out, recipe, pack, store)
     log = (
-        Log(settings.out / "log.jsonl", position.total if checkpoint else None, settings.tensorboard)
+        Log(settings.out / "log.jsonl", position.total if checkpoint or position.stage else None, settings.tensorboard)
         if us.is_main
         else None
     )
