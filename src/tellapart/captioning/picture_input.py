@@ -18,11 +18,11 @@ class PictureInput(nn.Module):
     (each row to length one, times sqrt(D) so that elements keep a size near one).
     """
 
-    def __init__(self, width: int, hidden: int, dropout: float, scaling: str = "none") -> None:
+    def __init__(self, width: int, hidden: int, dropout: float, scaling: str = "none", relu: bool = True) -> None:
         super().__init__()
         if scaling not in SCALINGS:
             raise InputError(f"Picture features cannot be scaled by '{scaling}'; choose one of {', '.join(SCALINGS)}.")
-        self.scaling = scaling
+        self.scaling, self.relu = scaling, relu
         self.norm = nn.LayerNorm(width) if scaling == "layer" else nn.Identity()
         self.project = nn.Linear(width, hidden)
         self.dropout = nn.Dropout(dropout)
@@ -31,4 +31,5 @@ class PictureInput(nn.Module):
         features = self.norm(features)
         if self.scaling == "unit":
             features = functional.normalize(features, dim=-1) * features.shape[-1] ** 0.5
-        return self.dropout(torch.relu(self.project(features)))
+        projected = self.project(features)
+        return self.dropout(torch.relu(projected) if self.relu else projected)

@@ -1,4 +1,4 @@
-"""Up-Down (Anderson et al. 2018; paper 2, section 3.2, Eqs. 8-14): one LSTM decides where to look, another speaks.
+"""Up-Down (Anderson et al. 2018; paper 2, section 3.2, Eqs. 9-14): one LSTM decides where to look, another speaks.
 
 The gaze depends on what was said, so the loop over time stays; all that does not depend on the loop is computed before
 it, and sentences that have ended leave it.
@@ -6,7 +6,7 @@ it, and sentences that have ended leave it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ from tellapart.captioning.additive_attention import AdditiveAttention
 from tellapart.captioning.fast_path import Read, longest_first, select
 from tellapart.captioning.picture_input import PictureInput
 from tellapart.captioning.words import WordTable
+from tellapart.errors import InputError
 from tellapart.types import Forced, Images, ModelInputs, State, Step
 
 MEMORY = ("attention_hidden", "attention_cell", "language_hidden", "language_cell")
@@ -35,6 +36,9 @@ class UpDown:
     """Picture features as they are (none), standardised row by row (layer), or of length one (unit)."""
     tied: bool = False
     """One table reads and predicts words."""
+    compat: str = "paper"
+    """paper: cells are projected without ReLU and the whole picture is their mean (Eqs. 9, 10). code: as released,
+    words, cells and the whole picture go through ReLU, and the whole picture has a layer of its own."""
 
     def build(self, inputs: ModelInputs) -> UpDownModel:
         return UpDownModel(self, len(inputs.vocabulary), inputs.feature_width)
@@ -45,10 +49,12 @@ class UpDownModel(nn.Module):
 
     def __init__(self, config: UpDown, words: int, feature_width: int) -> None:
         super().__init__()
-        hidden = config.hidden
+        if config.compat not in ("paper", "code"):
+            raise InputError(f"Up-Down is built as in the paper or as in the code, not as in '{config.compat}'.")
+        hidden, self.relu = config.hidden, config.compat == "code"
         self.hidden = hidden
-        self.whole = PictureInput(feature_width, hidden, config.dropout, config.scaling)
-        self.cells = PictureInput(feature_width, hidden, config.dropout, config.scaling)
+        self.cells = PictureInput(feature_width, hidden, config.dropout, config.scaling, self.relu)
+        self.whole = PictureInput(feature_width, hidden, config.dropout, config.scaling) if self.relu else None
         self.keys = nn.Linear(hidden, config.attention)
         self.words = WordTable(words, hidden, hidden, config.tied)
         self.attention_lstm = nn.LSTMCell(3 * hidden, hidden)  # reads [h_language; whole picture; word]
@@ -61,7 +67,8 @@ class UpDownModel(nn.Module):
         cells = self.cells(images.features)  # [N, R, H]
         # What the whole picture adds to the attention LSTM's gates is the same at every step.
         weight = self.attention_lstm.weight_ih[:, self.hidden : 2 * self.hidden]
-        whole = functional.linear(self.whole(images.pooled()), weight)  # [N, 4H]
+        whole = replace(images, features=cells).pooled() if self.whole is None else self.whole(images.pooled())
+        whole = functional.linear(whole, weight)  # [N, 4H]
         nothing = torch.zeros(len(images), self.hidden, dtype=cells.dtype, device=cells.device)
         picture = {"whole": whole, "cells": cells, "keys": self.keys(cells), "mask": images.mask}
         return picture | dict.fromkeys(MEMORY, nothing)
@@ -97,7 +104,8 @@ class UpDownModel(nn.Module):
 
     def _word_gates(self, words: Tensor) -> Tensor:
         """The words' and the biases' share of the attention LSTM's gates [..., 4H]."""
-        read = self.dropout(torch.relu(self.words(words)))
+        read = self.words(words)
+        read = self.dropout(torch.relu(read) if self.relu else read)
         cell = self.attention_lstm
         return functional.linear(read, cell.weight_ih[:, 2 * self.hidden :], cell.bias_ih + cell.bias_hh)
 

@@ -44,7 +44,7 @@ def beams(
     """
     if width < 1:
         raise InputError(f"A beam needs a width of at least 1, not {width}.")
-    search = _Search(captioner, captioner.start(images), width, length_power, constraints)
+    search = BeamSearch(captioner, captioner.start(images), width, length_power, constraints)
     for time in range(max_words + 1):
         search.step(last=time == max_words)
         if not len(search.rows):
@@ -52,18 +52,23 @@ def beams(
     return search.result(len(images), max_words + 1)
 
 
-class _Search:
-    """The beams of the pictures still being written, picture-major, and the shelf of those that are done."""
+class BeamSearch:
+    """The beams of the pictures still being written, picture-major, and the shelf of those that are done.
+
+    keep_all: pictures stay until the end, so that several searches stay in step.
+    """
 
     def __init__(
-        self, captioner: Captioner, state: State, width: int, length_power: float, constraints: Constraints
+        self,
+        captioner: Captioner,
+        state: State,
+        width: int,
+        length_power: float,
+        constraints: Constraints,
+        keep_all: bool = False,
     ) -> None:
-        self.captioner, self.width, self.length_power, self.constraints = (
-            captioner,
-            width,
-            length_power,
-            constraints,
-        )
+        self.captioner, self.width, self.length_power = captioner, width, length_power
+        self.constraints, self.keep_all = constraints, keep_all
         self.fixed = set(getattr(captioner, "picture_state", ()))
         first = next(iter(state.values()))
         self.device, pictures = first.device, first.shape[0]
@@ -76,54 +81,68 @@ class _Search:
         self.total[:, 0] = 0.0
         self.shelf: list[tuple[Tensor, Tensor, Tensor, Tensor | None]] = []
 
-    def step(self, last: bool) -> None:
+    def step(self, last: bool, penalty: Tensor | None = None) -> None:
+        """One word further. A penalty [I, V] counts in choosing words, and is forgotten afterwards."""
         pictures, width = len(self.rows), self.width
         time = self.said.shape[1]
         word = self.said[:, -1] if time else torch.full((pictures * width,), START, device=self.device)
         step = self.captioner.step(word, self.state)
-        words = step.logits.shape[-1]
+        self.words = step.logits.shape[-1]
         finished = (word == END) | (word == PAD)  # [N]
         own = functional.log_softmax(step.logits.float(), -1)
-        own = own.masked_fill(barred(words, self.said, self.constraints, last), -torch.inf)
-        own[finished] = -torch.inf
-        own[finished, PAD] = 0.0  # a finished sentence goes on unchanged, at no cost
+        bar = barred(self.words, self.said, self.constraints, last) | finished.unsqueeze(1)
+        own = own.masked_fill(bar, -torch.inf)
+        own[:, PAD].masked_fill_(finished, 0.0)  # a finished sentence goes on unchanged, at no cost
+        if penalty is not None:
+            own = own - penalty.repeat_interleave(width, 0)
         # The best `width` of a picture are among the best `width` of each of its beams.
-        per_beam, per_word = own.topk(min(width, words), -1)  # [N, width]
+        per_beam, per_word = own.topk(min(width, self.words), -1)  # [N, width]
         total = (self.total.view(-1, 1) + per_beam).view(pictures, -1)  # [I, width * width]
         picked = self._rank(total, finished.view(pictures, width), time).topk(width, -1).indices  # [I, width]
         parent = picked // per_word.shape[1] + torch.arange(pictures, device=self.device).unsqueeze(1) * width
         parent = parent.view(-1)  # [N]
+        said = per_word.view(pictures, -1).gather(1, picked)  # [I, width]
         self.total = total.gather(1, picked)
-        said = per_word.view(pictures, -1).gather(1, picked).view(-1, 1)
-        self.said = torch.cat([self.said[parent], said], 1)
-        self.state = {
-            name: value if name in self.fixed else value[parent] for name, value in step.state.items()
-        }
+        if penalty is not None:
+            self.total = self.total + penalty.gather(1, said)
+        self.said = torch.cat([self.said[parent], said.view(-1, 1)], 1)
+        self.state = {name: value if name in self.fixed else value[parent] for name, value in step.state.items()}
         if step.attention is not None:
             looks = step.attention.masked_fill(finished.unsqueeze(1), 0.0).unsqueeze(1)  # [N, 1, R]
             self.looks = looks[parent] if self.looks is None else torch.cat([self.looks, looks], 1)[parent]
-        self._shelve()
+        if not self.keep_all:
+            self._shelve()
+
+    def spoken(self) -> Tensor:
+        """[I, V]: how often each word was said in the last step; sentences that had ended say nothing."""
+        last = self.said[:, -1].view(-1, self.width)
+        counts = torch.zeros(len(last), self.words, device=self.device)
+        return counts.scatter_add_(1, last, (last != PAD).float())
+
+    def done(self) -> Tensor:
+        """[I]: pictures whose sentences are all finished."""
+        last = self.said[:, -1].view(-1, self.width)
+        return ((last == END) | (last == PAD) | torch.isinf(self.total)).all(1)
 
     def _rank(self, total: Tensor, finished: Tensor, time: int) -> Tensor:
         """What candidates are ranked by; a finished sentence keeps the length it ended with."""
         if self.length_power == 0:
             return total
         lengths = (
-            (self.said != PAD).sum(1).view(finished.shape)
-            if time
-            else torch.zeros_like(finished, dtype=torch.long)
+            (self.said != PAD).sum(1).view(finished.shape) if time else torch.zeros_like(finished, dtype=torch.long)
         )
         lengths = torch.where(finished, lengths, lengths + 1).clamp(min=1)
         each = total.shape[1] // finished.shape[1]
         return total / lengths.repeat_interleave(each, 1).to(total.dtype) ** self.length_power
 
     def _shelve(self) -> None:
-        """Take pictures out whose sentences are all finished: most end long before the longest does."""
-        last = self.said[:, -1].view(-1, self.width)
-        done = ((last == END) | (last == PAD) | torch.isinf(self.total)).all(1)  # [I]
+        """Take pictures out that are done: most end long before the longest does."""
+        done = self.done()
         # Leaving one by one would cost more copying than it saves.
-        if not bool(done.all()) and int(done.sum()) * 4 < len(self.rows):
-            return
+        if bool(done.all()) or int(done.sum()) * 4 >= len(self.rows):
+            self._put_away(done)
+
+    def _put_away(self, done: Tensor) -> None:
         every, keep = self._members(done), self._members(~done)
         looks = None if self.looks is None else self.looks[every]
         self.shelf.append((self.rows[done], self.said[every], self.total[done], looks))
@@ -135,6 +154,8 @@ class _Search:
         return pictures.repeat_interleave(self.width).nonzero().squeeze(1)
 
     def result(self, pictures: int, longest: int) -> Decoded:
+        if len(self.rows):
+            self._put_away(torch.ones_like(self.rows, dtype=torch.bool))
         width = self.width
         tokens = torch.zeros(pictures, width, longest, dtype=torch.long, device=self.device)
         total = torch.zeros(pictures, width, device=self.device)

@@ -16,9 +16,7 @@ from tellapart.types import Images
 def word_log_probabilities(found: Predictions) -> Tensor:
     """[C, T - 1]: each word's log-probability, 0 at padding."""
     words = -functional.cross_entropy(found.logits.float(), found.targets, reduction="none")  # [M]
-    return torch.zeros(found.mask.shape, dtype=words.dtype, device=words.device).masked_scatter(
-        found.mask, words
-    )
+    return torch.zeros(found.mask.shape, dtype=words.dtype, device=words.device).masked_scatter(found.mask, words)
 
 
 def log_prob(captioner: Captioner, images: Images, tokens: Tensor, owner: Tensor | None = None) -> Tensor:

@@ -47,9 +47,7 @@ def sample(
 class _Draw:
     """Turns barred logits into the distribution that is drawn from, and draws."""
 
-    def __init__(
-        self, temperature: float, top_k: int, top_p: float, generator: torch.Generator | None
-    ) -> None:
+    def __init__(self, temperature: float, top_k: int, top_p: float, generator: torch.Generator | None) -> None:
         self.temperature, self.top_k, self.top_p, self.generator = temperature, top_k, top_p, generator
 
     def distribution(self, logits: Tensor) -> Tensor:
@@ -69,42 +67,54 @@ class _Draw:
         return torch.multinomial(log_probabilities.detach().exp(), 1, generator=self.generator).squeeze(1)
 
 
+def complete(captioner: Captioner, state: State, said: Tensor, max_words: int = 20) -> Tensor:
+    """Finish sentences `said` [N, t] at random: words, END, PAD [N, T]. `state` has read all but their last word."""
+    draw = _Draw(1.0, 0, 1.0, None)
+    return _write(captioner, state, max_words, UNCONSTRAINED, draw, said).tokens
+
+
 def _write(
-    captioner: Captioner, state: State, max_words: int, constraints: Constraints, draw: _Draw | None
+    captioner: Captioner,
+    state: State,
+    max_words: int,
+    constraints: Constraints,
+    draw: _Draw | None,
+    said: Tensor | None = None,
 ) -> Decoded:
+    """Word after word from a state; log-probabilities and attention are those of the words written here."""
     hypotheses = next(iter(state.values()))
     device, count = hypotheses.device, hypotheses.shape[0]
-    word = torch.full((count,), START, dtype=torch.long, device=device)
-    finished = torch.zeros(count, dtype=torch.bool, device=device)
-    said = torch.zeros(count, 0, dtype=torch.long, device=device)
+    if said is None:
+        said = torch.zeros(count, 0, dtype=torch.long, device=device)
+    word = said[:, -1] if said.shape[1] else torch.full((count,), START, dtype=torch.long, device=device)
+    finished = (word == END) | (word == PAD)
     model_log, drawn_log, looks = [], [], []
-    for time in range(max_words + 1):
+    for time in range(said.shape[1], max_words + 1):
         step = captioner.step(word, state)
         state = step.state
         bar = barred(step.logits.shape[-1], said, constraints, time == max_words)
         logits = step.logits.masked_fill(bar, -torch.inf)
-        own = functional.log_softmax(step.logits, -1)  # [N, V]
+        own = functional.log_softmax(step.logits.float(), -1)  # [N, V]
         if draw is None:
             word = logits.argmax(-1)
-            chosen = own.gather(1, word.unsqueeze(1)).squeeze(1)
-            drawn = chosen
+            distribution = own
         else:
-            distribution = draw.distribution(logits)
+            distribution = draw.distribution(logits.float())
             word = draw.draw(distribution)
-            chosen = own.gather(1, word.unsqueeze(1)).squeeze(1)
-            drawn = distribution.gather(1, word.unsqueeze(1)).squeeze(1)
-        word = word.masked_fill(finished, PAD)
-        model_log.append(chosen.masked_fill(finished, 0.0))
-        drawn_log.append(drawn.masked_fill(finished, 0.0))
+        chosen = word.unsqueeze(1)
+        model_log.append(own.gather(1, chosen).squeeze(1).masked_fill(finished, 0.0))
+        drawn_log.append(distribution.gather(1, chosen).squeeze(1).masked_fill(finished, 0.0))
         if step.attention is not None:
             looks.append(step.attention.masked_fill(finished.unsqueeze(1), 0.0))
+        word = word.masked_fill(finished, PAD)
         said = torch.cat([said, word.unsqueeze(1)], 1)
         finished = finished | (word == END)
         if bool(finished.all()):
             break
+    none = torch.zeros(count, 1, device=device)
     return Decoded(
         said,
-        torch.stack(model_log, 1).sum(1),
+        torch.stack(model_log or [none[:, 0]], 1).sum(1),
         torch.stack(looks, 1) if looks else None,
-        torch.stack(drawn_log, 1),
+        torch.stack(drawn_log, 1) if drawn_log else none[:, :0],
     )

@@ -26,9 +26,7 @@ def validate_captions(model: nn.Module, context: Context, split: str) -> dict[st
     model.eval()
     rows = context.pack.split(split)
     figures = {"loss": mean_loss(model, context, rows.captions)}
-    figures["cider"] = token_cider(
-        context, rows.pictures, decode(model, context, rows.pictures, width=1).tokens
-    )
+    figures["cider"] = token_cider(context, rows.pictures, decode(model, context, rows.pictures, width=1).tokens)
     model.train(was_training)
     return figures
 

@@ -24,9 +24,7 @@ class WordCrossEntropy(nn.Module):
     def per_word(self, logits: Tensor, targets: Tensor) -> Tensor:
         """[M] for logits [M, V] and targets [M]; the caller takes the mean when it spans several
         processes."""
-        return functional.cross_entropy(
-            logits.float(), targets, reduction="none", label_smoothing=self.smoothing
-        )
+        return functional.cross_entropy(logits.float(), targets, reduction="none", label_smoothing=self.smoothing)
 
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
         return self.per_word(logits, targets).mean()

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tellapart.captioning.fast_path import Predictions, predictions, select
+from tellapart.data.sampling import split_rows
 from tellapart.distributed import global_mean
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.objectives.context import Context
@@ -31,7 +32,7 @@ class Likelihood:
     """Epochs between rises; the first `sampling_every` epochs read true words only."""
 
     def build(self, model: nn.Module, context: Context) -> LikelihoodObjective:
-        captions = len(context.pack.split(context.train_split).captions)
+        captions = len(split_rows(context.pack, context.train_split).captions)
         return LikelihoodObjective(self, model, captions)
 
 
@@ -46,15 +47,20 @@ class LikelihoodObjective(nn.Module):
         self.register_buffer("seen", torch.zeros((), dtype=torch.long))
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
+        return {"loss": self.words_loss(self.predict(batch))}
+
+    def predict(self, batch: Batch) -> Predictions:
+        """The model reading the batch's sentences; its attention comes along, for objectives that supervise it."""
         share = self.share() if self.training else 0.0
-        if share > 0:
-            found = sampled_predictions(self.model, batch, share)
-        else:
-            found = predictions(self.model, batch.images, batch.texts.tokens, batch.owner)
         if self.training:
             self.seen += batch.owner.shape[0]
+        if share > 0:
+            return sampled_predictions(self.model, batch, share)
+        return predictions(self.model, batch.images, batch.texts.tokens, batch.owner)
+
+    def words_loss(self, found: Predictions) -> Tensor:
         words = self.loss.per_word(found.logits, found.targets)
-        return {"loss": global_mean(words.sum(), words.numel())}
+        return global_mean(words.sum(), words.numel())
 
     def share(self) -> float:
         """The share of words that are now the model's own."""

@@ -1,0 +1,125 @@
+"""The conditional GAN captioner (Dai et al. 2017), the baseline of paper 1, Table 4.
+
+An evaluator learns to tell people's captions from generated and from mismatched ones; the captioner learns by policy
+gradient to please it. Words are drawn, so no gradient passes between the two: one loss holds both parts, and each part
+moves only its own parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tellapart.decoding import Decoded, sample, with_start
+from tellapart.decoding.rollouts import rollout_rewards
+from tellapart.distributed import global_mean
+from tellapart.losses.policy import PolicyGradient, leave_one_out
+from tellapart.objectives.context import Context
+from tellapart.text.vocabulary import PAD
+from tellapart.types import Batch, Images
+
+
+@dataclass(frozen=True)
+class Adversarial:
+    """The captioner and an evaluator, each learning from the other."""
+
+    width: int = 512
+    """Of the evaluator's LSTM and of the space in which it compares pictures and sentences."""
+    samples: int = 5
+    """Sentences drawn for each picture."""
+    rollouts: int = 0
+    """0: one reward a sentence. n: each word is rewarded by the mean of n sentences completed from it."""
+    evaluator_first: int = 500
+    """Steps in which only the evaluator learns: it must know something before it can teach."""
+    evaluator_weight: float = 1.0
+    """Of the evaluator's part of the loss; a stage can also scale the rate of `evaluator` parameters."""
+    max_words: int = 20
+    """Where a sentence is cut off."""
+
+    def build(self, model: nn.Module, context: Context) -> AdversarialObjective:
+        inputs = context.inputs
+        return AdversarialObjective(self, model, Evaluator(len(inputs.vocabulary), inputs.feature_width, self.width))
+
+
+class Evaluator(nn.Module):
+    """r(I, c) = sigmoid(f(I) . g(c)): how much a sentence looks like a person's word about this picture."""
+
+    def __init__(self, words: int, feature_width: int, width: int) -> None:
+        super().__init__()
+        self.picture = nn.Linear(feature_width, width)
+        self.words = nn.Embedding(words, width, padding_idx=PAD)
+        self.lstm = nn.LSTM(width, width, batch_first=True)
+        self.scale = nn.Parameter(torch.tensor(width**-0.5))
+        self.bias = nn.Parameter(torch.zeros(()))
+
+    def forward(self, images: Images, tokens: Tensor, owner: Tensor) -> Tensor:
+        """Logits [N] for sentences [N, T] (START … END PAD), sentence n about picture owner[n]."""
+        last = (tokens != PAD).sum(1).clamp(min=1) - 1
+        read, _ = self.lstm(self.words(tokens))  # [N, T, W]
+        sentence = read[torch.arange(len(tokens), device=tokens.device), last]
+        picture = self.picture(functional.normalize(images.pooled(), dim=-1) * images.features.shape[-1] ** 0.5)
+        return (picture[owner] * sentence).sum(1) * self.scale + self.bias
+
+
+class AdversarialObjective(nn.Module):
+    steps: Tensor
+
+    def __init__(self, config: Adversarial, model: nn.Module, evaluator: Evaluator) -> None:
+        super().__init__()
+        self.config, self.model, self.evaluator = config, model, evaluator
+        self.policy = PolicyGradient()
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        each, device = self.config.samples, batch.owner.device
+        drawn = sample(self.model, batch.images, each, max_words=self.config.max_words)
+        owner = torch.arange(len(batch.images), device=device).repeat_interleave(each)
+        evaluator = self.evaluator_loss(batch, with_start(drawn.tokens), owner)
+        if self.training:
+            self.steps += 1
+        policy, reward = self.policy_loss(batch, drawn, owner)
+        # Times zero rather than left out: every parameter keeps a gradient, which several processes need.
+        active = 1.0 if int(self.steps) > self.config.evaluator_first else 0.0
+        return {
+            "loss": active * policy + self.config.evaluator_weight * evaluator,
+            "evaluator": evaluator.detach(),
+            "reward": reward,
+        }
+
+    def evaluator_loss(self, batch: Batch, generated: Tensor, owner: Tensor) -> Tensor:
+        """People's captions are real; generated ones, and people's about another picture, are not."""
+        tokens = batch.texts.tokens
+        real = self.evaluator(batch.images, tokens, batch.owner)
+        fake = self.evaluator(batch.images, generated, owner)
+        wrong = self.evaluator(batch.images, tokens, (batch.owner + 1) % len(batch.images))
+        parts = [functional.softplus(-real), functional.softplus(fake)]
+        if len(batch.images) > 1:
+            parts.append(functional.softplus(wrong))
+        return sum((global_mean(part.sum(), part.numel()) for part in parts), torch.zeros((), device=owner.device))
+
+    def policy_loss(self, batch: Batch, drawn: Decoded, owner: Tensor) -> tuple[Tensor, Tensor]:
+        """The policy gradient's loss and the mean reward."""
+        mask = drawn.tokens != PAD
+        rewards = self.judge(batch.images, drawn.tokens, owner)  # [N]
+        advantage = rewards - leave_one_out(rewards, self.config.samples)
+        if self.config.rollouts:
+            expected = rollout_rewards(
+                self.model,
+                batch.images.select(owner),
+                drawn.tokens,
+                lambda tokens: self.judge(batch.images, tokens, owner),
+                self.config.rollouts,
+                self.config.max_words,
+            )  # [N, T]
+            advantage = expected - leave_one_out(rewards, self.config.samples).unsqueeze(1)
+        assert drawn.word_log_probability is not None
+        total = self.policy.total(drawn.word_log_probability, advantage, mask)
+        return global_mean(total, mask.sum()), rewards.mean()
+
+    @torch.no_grad()
+    def judge(self, images: Images, tokens: Tensor, owner: Tensor) -> Tensor:
+        """The evaluator's probability [N] that sentences (words, END, PAD) are a person's."""
+        return torch.sigmoid(self.evaluator(images, with_start(tokens), owner))

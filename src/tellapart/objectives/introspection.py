@@ -1,0 +1,63 @@
+"""Introspective learning, the baseline of paper 1, Table 4: a captioner compared with itself on another picture.
+
+The caption must be likelier given its own picture than given one fixed other picture, by a margin (Mao et al. 2016,
+max-margin MMI; Vedantam et al. 2017). No reference, and the other picture never changes: what CL does differently.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor, nn
+
+from tellapart.data.sampling import split_rows
+from tellapart.decoding import log_prob
+from tellapart.distributed import global_mean
+from tellapart.errors import InputError
+from tellapart.objectives.context import Context
+from tellapart.text.vocabulary import PAD
+from tellapart.types import Batch
+
+
+@dataclass(frozen=True)
+class Introspection:
+    """IL: -ln p(c|I) + weight * max(0, margin - ln p(c|I) + ln p(c|I')), with I' fixed for each I."""
+
+    margin: float = 1.0
+    """By how many nats a sentence must be likelier with its own picture."""
+    weight: float = 1.0
+    """Of the comparison beside the likelihood."""
+    likelihood: float = 1.0
+    """Of the likelihood; 0 leaves the comparison alone."""
+    seed: int = 0
+    """Which other picture each picture gets."""
+
+    def build(self, model: nn.Module, context: Context) -> IntrospectionObjective:
+        return IntrospectionObjective(self, model, context)
+
+
+class IntrospectionObjective(nn.Module):
+    def __init__(self, config: Introspection, model: nn.Module, context: Context) -> None:
+        super().__init__()
+        self.config, self.model, self.context = config, model, context
+        pictures = split_rows(context.pack, context.train_split).pictures
+        if len(pictures) < 2:
+            raise InputError("Introspective learning needs at least two pictures in the training split.")
+        # One round trip through all pictures in random order: nobody meets itself, everybody serves once.
+        trip = np.random.default_rng(config.seed).permutation(pictures)
+        others = np.full(len(context.pack.pictures), trip[0], dtype=np.int64)
+        others[trip] = np.roll(trip, -1)
+        self.others = others
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        tokens = batch.texts.tokens
+        own = log_prob(self.model, batch.images, tokens, batch.owner)  # [C] ln p(c|I)
+        others = self.context.batches.images(self.others[batch.pictures.cpu().numpy()])
+        other = log_prob(self.model, others, tokens, batch.owner)  # [C] ln p(c|I')
+        short = (self.config.margin - own + other).clamp(min=0)
+        words = (tokens[:, 1:] != PAD).sum()
+        likelihood = global_mean(-own.sum(), words)
+        comparison = global_mean(short.sum(), short.numel())
+        loss = self.config.likelihood * likelihood + self.config.weight * comparison
+        return {"loss": loss, "likelihood": likelihood.detach(), "short": (short > 0).float().mean()}

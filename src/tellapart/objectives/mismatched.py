@@ -1,0 +1,63 @@
+"""Mismatched captions for pictures (paper 1, section 4.2): other pictures' captions, redrawn at every step."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tellapart.data.pack import Pack
+from tellapart.distributed import group
+from tellapart.errors import InputError
+
+
+class MismatchedPictures(nn.Module):
+    """Walks a running random permutation of the split's pictures, so that all serve equally often.
+
+    A picture slot never gets its own picture: that entry is passed over. A walked-through permutation is shuffled
+    anew. Order and position are buffers: a resumed run draws on where it stopped.
+    """
+
+    order: Tensor
+    position: Tensor
+
+    def __init__(self, pictures: np.ndarray) -> None:
+        super().__init__()
+        if len(pictures) < 2:
+            raise InputError("Mismatched captions need at least two pictures in the training split.")
+        self.register_buffer("order", torch.from_numpy(np.array(pictures))[torch.randperm(len(pictures))])
+        self.register_buffer("position", torch.zeros((), dtype=torch.long))
+
+    def draw(self, own: Tensor) -> Tensor:
+        """Another picture's pack row for each slot [S]; `own` [S] are the slots' own pack rows."""
+        us = group()
+        # Every process walks the same permutation and takes each world-th entry of what all of them need.
+        wanted = own.cpu().repeat_interleave(us.world)
+        order = self.order.cpu()
+        upcoming = order[int(self.position) :]
+        while True:
+            while len(upcoming) < len(wanted):
+                order = order[torch.randperm(len(order))]
+                upcoming = torch.cat([upcoming, order])
+            clash = (upcoming[: len(wanted)] == wanted).nonzero()
+            if not len(clash):
+                break
+            first = int(clash[0])
+            upcoming = torch.cat([upcoming[:first], upcoming[first + 1 :]])
+        self.order.copy_(order)
+        self.position.fill_(len(order) - (len(upcoming) - len(wanted)))
+        return upcoming[us.rank : len(wanted) : us.world]
+
+
+def captions_of(pack: Pack, pictures: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """At most counts[s] captions of pictures[s]: their pack rows, and the slot s each was taken for.
+
+    Where a picture has more captions than asked for, a random one of them begins.
+    """
+    rows, slots = [], []
+    for slot, (picture, count) in enumerate(zip(pictures.tolist(), counts.tolist())):
+        own = pack.captions_of[picture]
+        first = int(torch.randint(len(own), ())) if count < len(own) else 0
+        rows.extend((own[first:] + own[:first])[:count])
+        slots.extend([slot] * min(count, len(own)))
+    return np.asarray(rows, dtype=np.int64), np.asarray(slots, dtype=np.int64)

@@ -1,0 +1,118 @@
+"""Contrastive learning for captioning (paper 1, section 4): a captioner learns against a frozen reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tellapart.data.sampling import split_rows
+from tellapart.decoding import log_prob
+from tellapart.distributed import global_mean
+from tellapart.losses.reference_contrast import ReferenceContrast
+from tellapart.objectives.context import Context
+from tellapart.objectives.mismatched import MismatchedPictures, captions_of
+from tellapart.types import Batch, Images, Texts
+
+
+@dataclass(frozen=True)
+class ReferenceContrastLearning:
+    """CL: true pairs likelier, mismatched pairs less likely than a frozen reference has them (Eqs. 7-10)."""
+
+    reference: str = "previous"
+    """An earlier stage's name or a run folder; any captioner with the same vocabulary. To replace the reference by the
+    best target, add a stage whose reference is the stage before."""
+    rounds: int = 5
+    """K: mismatched pictures drawn for each picture at each step."""
+    nu: float = 1.0
+    """Mismatched pairs for each true pair in one round."""
+    parts: str = "both"
+    """both, positive (CL(P)) or negative (CL(N))."""
+
+    def build(self, model: nn.Module, context: Context) -> ReferenceContrastObjective:
+        return ReferenceContrastObjective(self, model, context.model(self.reference), context)
+
+
+class ReferenceContrastObjective(nn.Module):
+    known: Tensor
+
+    def __init__(
+        self, config: ReferenceContrastLearning, model: nn.Module, reference: nn.Module, context: Context
+    ) -> None:
+        super().__init__()
+        self.config, self.model, self.reference, self.context = config, model, reference, context
+        self.loss = ReferenceContrast(config.nu, config.parts)
+        split = split_rows(context.pack, context.train_split)
+        self.pictures = split.pictures[[len(context.pack.captions_of[p]) > 0 for p in split.pictures]]
+        self.mismatched = MismatchedPictures(self.pictures)
+        self.captions = split.captions
+        # ln p_n of every true pair, by the captions' pack rows: the reference never changes, so it is asked once.
+        self.register_buffer("known", torch.full((len(context.pack.owner),), torch.nan))
+
+    def train(self, on: bool = True) -> ReferenceContrastObjective:
+        """The reference stays in eval mode: no dropout."""
+        super().train(on)
+        self.reference.eval()
+        return self
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        texts, owner = self.mismatched_texts(batch)
+        tokens = stacked(batch.texts.tokens, texts.tokens)  # [C + N, T]
+        everyone = torch.cat([batch.owner, owner])
+        target_true, target_wrong = log_prob(self.model, batch.images, tokens, everyone).split(
+            [len(batch.owner), len(owner)]
+        )
+        reference_true = self.reference_true(batch)
+        reference_wrong = self._reference(batch.images, texts.tokens, owner)
+        gain = target_true - reference_true
+        wrong_gain = target_wrong - reference_wrong
+        terms = []
+        if self.config.parts != "negative":
+            terms.append(self.loss.log_h(target_true, reference_true))
+        if self.config.parts != "positive":
+            terms.append(self.loss.log_not_h(target_wrong, reference_wrong))
+        loss = -sum((global_mean(term.sum(), term.numel()) for term in terms), torch.zeros((), device=gain.device))
+        return {"loss": loss, "gain": gain.detach().mean(), "mismatched_gain": wrong_gain.detach().mean()}
+
+    def mismatched_texts(self, batch: Batch) -> tuple[Texts, Tensor]:
+        """K other pictures for each picture of the batch, each with as many captions as the picture has here."""
+        counts = torch.bincount(batch.owner, minlength=len(batch.images)).cpu().numpy()
+        own = batch.pictures.repeat(self.config.rounds)
+        others = self.mismatched.draw(own).numpy() if self.training else self._fixed(own.cpu().numpy())
+        rows, slots = captions_of(self.context.pack, others, np.tile(counts, self.config.rounds))
+        owner = torch.from_numpy(slots % len(batch.images)).to(batch.owner.device)
+        return self.context.batches.texts(rows), owner
+
+    def _fixed(self, own: np.ndarray) -> np.ndarray:
+        """Other pictures for validation: the same every time, and without moving the walk."""
+        spread = (own * 7919 + np.arange(len(own)) * 104729) % len(self.pictures)
+        others = self.pictures[spread]
+        return np.where(others == own, self.pictures[(spread + 1) % len(self.pictures)], others)
+
+    def reference_true(self, batch: Batch) -> Tensor:
+        """ln p_n of the batch's true pairs, from the table in training."""
+        if not self.training:
+            return self._reference(batch.images, batch.texts.tokens, batch.owner)
+        if bool(self.known[batch.captions].isnan().any()):
+            self.fill()
+        return self.known[batch.captions]
+
+    def fill(self, chunk: int = 512) -> None:
+        """Ask the reference about every training pair."""
+        for first in range(0, len(self.captions), chunk):
+            batch = self.context.batches.batch(self.captions[first : first + chunk])
+            known = self._reference(batch.images, batch.texts.tokens, batch.owner)
+            self.known[batch.captions] = known.to(self.known.dtype)
+
+    @torch.no_grad()
+    def _reference(self, images: Images, tokens: Tensor, owner: Tensor) -> Tensor:
+        return log_prob(self.reference, images, tokens, owner)
+
+
+def stacked(first: Tensor, second: Tensor) -> Tensor:
+    """Two batches of sentences as one [C1 + C2, T], padded to the longer."""
+    longest = max(first.shape[1], second.shape[1])
+    return torch.cat([functional.pad(tokens, (0, longest - tokens.shape[1])) for tokens in (first, second)])
