@@ -1,7 +1,7 @@
 """Which words are nouns (NN, NNS, NNP, NNPS), for the part-of-speech mask of grounded captioning (paper 2, Eq. 8).
 
-The default tagger is HanTa's English model, which lies inside its package. Its own sentence search is a Python loop; here
-the same trigram model is searched for all sentences at once, exactly rather than with its beam of five states.
+The default tagger is HanTa's English model, which lies inside its package. Its own sentence search is a Python loop;
+here the same trigram model is searched for all sentences at once, exactly rather than with its beam of five states.
 spaCy tags instead when it is installed and asked for.
 """
 

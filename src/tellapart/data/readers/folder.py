@@ -157,7 +157,7 @@ def _json_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[R
                 _column(names, options.caption_column, CAPTION_COLUMNS, "captions", "--caption-column", path),
             )
         image, caption = row.get(columns[0]), row.get(columns[1])
-        texts = caption if isinstance(caption, list) else [caption]
+        texts: list[str] = caption if isinstance(caption, list) else [caption]  # type: ignore[list-item]
         if image is None or not all(isinstance(text, str) for text in texts):
             reason = f"'{columns[0]}' must name a picture and '{columns[1]}' hold a caption or a list of them"
             result.skip("broken line", str(row)[:60], where, reason)

@@ -1,7 +1,8 @@
 """One-caption posts with emojis, as InstaPIC-1.1M has them: {user: {post: {"caption": …}}}.
 
-A post's picture is named `user_@_post.jpg`. A plain list of posts, [{"image": …, "caption": …}], and JSONL of the same are read too. Each picture has one caption;
-a second one is listed as a duplicate. Emojis are words under every rule of tellapart.text.tokens but `spaces`.
+A post's picture is named `user_@_post.jpg`. A plain list of posts, [{"image": …, "caption": …}], and JSONL of the same
+are read too. Each picture has one caption; a second one is listed as a duplicate. Emojis are words under every rule of
+tellapart.text.tokens but `spaces`.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise InputError(
-            f"{path}, line {line}: this is not {encoding.removesuffix('-sig')} text (byte {error.start}); save the file "
+            f"{path}, line {line}: this is not {encoding.removesuffix('-sig')} text (byte {error.start}); save it "
             "as UTF-8 or name its encoding with --encoding, for example --encoding latin-1."
         ) from error
     except LookupError as error:

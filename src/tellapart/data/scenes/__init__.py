@@ -1,8 +1,8 @@
 """`scenes`: pictures the package draws itself, for the demo and the tests; never evidence of quality.
 
 Each scene holds two to four things with a kind, colour, size and place; it has five captions, each worded in another
-way, with the words that name each thing, and its boxes as detections. Scenes come in families of four that differ in one
-thing each, so that only a caption which says that thing finds its picture. A family stays in one split.
+way, with the words that name each thing, and its boxes as detections. Scenes come in families of four that differ in
+one thing each, so that only a caption which says that thing finds its picture. A family stays in one split.
 The same seed gives the same bytes.
 """
 

@@ -1,4 +1,4 @@
-"""What a scene holds: things with a kind, colour, size and place on a ground. Scenes come in families of look-alikes."""
+"""What a scene holds: things with a kind, colour, size and place on a ground. They come in families of look-alikes."""
 
 from __future__ import annotations
 

