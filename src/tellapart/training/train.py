@@ -20,8 +20,8 @@ from tellapart.distributed import agree, barrier, join
 from tellapart.errors import InputError
 from tellapart.objectives.context import Context
 from tellapart.text.vocabulary import Vocabulary
-from tellapart.training.checkpoints import Position, newest_checkpoint, read_position
 from tellapart.training.base import take_over
+from tellapart.training.checkpoints import Position, newest_checkpoint, read_position
 from tellapart.training.log import Log
 from tellapart.training.loop import Desk, train_stage
 from tellapart.training.progress import Progress
