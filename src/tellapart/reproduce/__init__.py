@@ -1,0 +1,1 @@
+"""A paper's table as data, its runner, cache and report: `tellapart reproduce`."""

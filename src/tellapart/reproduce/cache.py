@@ -1,0 +1,132 @@
+"""Results by the hash of what made them: recipe, seed, pack and features.
+
+CACHE/
+  results/KEY/result.json      figures by measure, the recipe, the data, how long it took and on what
+  results/KEY/MEASURE.npz      what each picture adds, where the measure gives it
+  results/KEY/log.jsonl        the training log
+  runs/KEY/                    the run folder itself, where it is kept
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tellapart.data.files import atomic_folder, read_json, write_json
+from tellapart.errors import InputError
+from tellapart.reproduce.measures import Measured
+from tellapart.training.recipe import Recipe
+from tellapart.training.registry import to_plain
+
+UNIMPORTANT = ("name", "paper", "about", "expected", "seed")
+"""Fields of a recipe that change nothing of what is learned; the seed is kept beside."""
+
+
+def recipe_hash(recipe: Recipe) -> str:
+    """The same for recipes that train alike, whatever they are called and whatever their seed."""
+    plain = {name: value for name, value in to_plain(recipe).items() if name not in UNIMPORTANT}
+    return _hash(plain)
+
+
+def job_key(recipe: Recipe, fingerprint: str, features: str | None) -> str:
+    """A result's name in the cache."""
+    return _hash([recipe_hash(recipe), recipe.seed, fingerprint, features])
+
+
+def _hash(plain: Any) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run of one row gave."""
+
+    key: str
+    recipe_hash: str
+    recipe: dict[str, Any]
+    seed: int
+    fingerprint: str
+    pack: str
+    features: str | None
+    share: float
+    """Share of the recipe's epochs it was trained for; 1 is all of them."""
+    split: str
+    seconds: float
+    device: str
+    figures: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By measure."""
+
+
+class Cache:
+    def __init__(self, folder: Path | str, scratch: Path | str | None = None) -> None:
+        """`scratch` holds run folders instead of CACHE/runs: a memory disk, say."""
+        self.folder = Path(folder)
+        self.runs = Path(scratch) if scratch else self.folder / "runs"
+
+    def run_folder(self, key: str) -> Path:
+        return self.runs / key
+
+    def has_run(self, key: str) -> bool:
+        return (self.run_folder(key) / "model.safetensors").is_file()
+
+    def result(self, key: str) -> Result | None:
+        path = self.folder / "results" / key / "result.json"
+        return Result(**read_json(path)) if path.is_file() else None
+
+    def has(self, key: str, measures: tuple[str, ...]) -> bool:
+        result = self.result(key)
+        return result is not None and all(name in result.figures for name in measures)
+
+    @cached_property
+    def all_results(self) -> list[Result]:
+        """Every result in the cache, as of the first time this is asked."""
+        return [Result(**read_json(path)) for path in sorted(self.folder.glob("results/*/result.json"))]
+
+    def items(self, key: str, measure: str) -> dict[str, np.ndarray]:
+        path = self.folder / "results" / key / f"{measure}.npz"
+        if not path.is_file():
+            return {}
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+
+    def log_path(self, key: str) -> Path:
+        return self.folder / "results" / key / "log.jsonl"
+
+    def store(self, result: Result, measured: dict[str, Measured], log: Path) -> None:
+        """Write a result whole; measures it held before stay."""
+        before = self.result(result.key)
+        figures = {**(before.figures if before else {}), **{name: m.figures for name, m in measured.items()}}
+        items = {name: self.items(result.key, name) for name in figures}
+        items.update({name: m.items for name, m in measured.items()})
+        with atomic_folder(self.folder / "results" / result.key) as partial:
+            for name, arrays in items.items():
+                if arrays:
+                    np.savez_compressed(partial / f"{name}.npz", **arrays)  # type: ignore[arg-type]
+            if log.is_file():
+                shutil.copyfile(log, partial / "log.jsonl")
+            write_json(partial / "result.json", asdict(result) | {"figures": figures})
+
+    def drop_run(self, key: str) -> None:
+        shutil.rmtree(self.run_folder(key), ignore_errors=True)
+
+    def add_results(self, other: Path) -> int:
+        """Take over the results of a cache made elsewhere; gives how many were new."""
+        found = sorted(other.glob("results/*/result.json")) or sorted(other.glob("*/result.json"))
+        if not found:
+            raise InputError(f"{other} is neither a run folder nor a cache with results; there is nothing to add.")
+        added = 0
+        for path in found:
+            own = self.folder / "results" / path.parent.name
+            if own.is_dir():
+                continue
+            with atomic_folder(own) as partial:
+                shutil.copytree(path.parent, partial, dirs_exist_ok=True)
+            added += 1
+        return added

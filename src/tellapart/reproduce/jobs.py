@@ -1,0 +1,164 @@
+"""From tables to jobs: every row with every seed, each distinct run once, first stages that are shared trained once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tellapart.data.pack import Pack
+from tellapart.data.sampling import draw_epoch
+from tellapart.errors import InputError
+from tellapart.recipes import find_recipe
+from tellapart.reproduce.cache import Cache, job_key
+from tellapart.reproduce.table import Row, Table
+from tellapart.training.recipe import Recipe, Stage
+from tellapart.training.registry import override
+from tellapart.vision.store import FeatureStore
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to train and measure."""
+
+    label: str
+    recipe: Recipe
+    """With the row's overrides, the seed and the shortening in it."""
+    features: str | None
+    key: str
+    measures: tuple[str, ...]
+    """Empty for a job that only trains first stages others begin with."""
+    share: float = 1.0
+    base: str | None = None
+    """Key of the job whose stages are this one's first."""
+    needed_later: bool = False
+    """Other jobs begin with this one's run folder."""
+
+    @property
+    def epochs(self) -> float:
+        """How long it is, roughly: epochs, where looking at many feature rows counts four times one vector."""
+        weight = {"vector": 1.0, "none": 1.0}.get(self.recipe.features, 4.0)
+        return weight * sum(stage.epochs for stage in self.recipe.stages)
+
+
+@dataclass(frozen=True)
+class Plan:
+    jobs: tuple[Job, ...]
+    skipped: dict[str, str]
+    """Rows that cannot be run on this pack, by `table: row`, and why."""
+
+
+def row_recipe(row: Row, seed: int, share: float, pack: Pack | None) -> Recipe:
+    """The recipe a row trains. `pack` is needed only where the shortening goes below one epoch."""
+    recipe = override(find_recipe(row.recipe), (*row.overrides, f"seed={seed}"))
+    return shortened(recipe, share, pack)
+
+
+def shortened(recipe: Recipe, share: float, pack: Pack | None) -> Recipe:
+    """All stages cut to the same share of their epochs, schedules with them; below one epoch, to that share of it."""
+    if share >= 1:
+        return recipe
+    return replace(recipe, stages=tuple(_shorter(stage, share, pack) for stage in recipe.stages))
+
+
+def _shorter(stage: Stage, share: float, pack: Pack | None) -> Stage:
+    sampling, wanted = stage.sampling, stage.epochs * share
+    if wanted < 1 and pack is not None:
+        steps = len(draw_epoch(pack, sampling, (0, 0, 0)))
+        sampling = replace(sampling, steps=max(1, round(wanted * steps)))
+    schedule = replace(
+        stage.schedule,
+        every=max(1, round(stage.schedule.every * share)),
+        at=tuple(max(1, round(epoch * share)) for epoch in stage.schedule.at),
+        warmup_steps=round(stage.schedule.warmup_steps * share),
+    )
+    return replace(stage, epochs=max(1, round(wanted)), sampling=sampling, schedule=schedule)
+
+
+def features_for(pack: Pack, recipe: Recipe, wanted: Sequence[str]) -> str | None:
+    """Name of the pack's features of the kind the recipe reads: one of `wanted`, or the only ones there are."""
+    if recipe.features == "none":
+        return None
+    kinds = {name: FeatureStore(pack.feature_folder(name)).kind for name in pack.feature_names()}
+    unknown = [name for name in wanted if name not in kinds]
+    if unknown:
+        raise InputError(f"{pack.folder} has no features '{unknown[0]}'; it has {', '.join(kinds) or 'none at all'}.")
+    fitting = [name for name in wanted if kinds[name] == recipe.features]
+    fitting = fitting or [name for name, kind in kinds.items() if kind == recipe.features]
+    if not fitting:
+        have = ", ".join(f"{name} ({kind})" for name, kind in kinds.items()) or "none at all"
+        raise InputError(
+            f"it reads features of kind '{recipe.features}', and {pack.folder} has {have}; run `tellapart extract "
+            f"{pack.folder} --kind {recipe.features}`"
+        )
+    if len(fitting) > 1:
+        raise InputError(
+            f"{pack.folder} has several features of kind '{recipe.features}': choose with --features "
+            f"{' or '.join(fitting)}."
+        )
+    return fitting[0]
+
+
+def plan(
+    tables: Sequence[Table], pack: Pack, features: Sequence[str], seeds: int | None, share: float, cache: Cache
+) -> Plan:
+    """All jobs the tables need, cached ones among them."""
+    jobs: dict[str, Job] = {}
+    skipped: dict[str, str] = {}
+    for table in tables:
+        measures = tuple(dict.fromkeys(column.measure for column in table.columns))
+        for row in table.rows:
+            for seed in range(seeds or table.seeds):
+                recipe = row_recipe(row, seed, share, pack)
+                try:
+                    name = features_for(pack, recipe, features)
+                    _need_columns(pack, recipe)
+                except InputError as error:
+                    skipped[f"{table.name}: {row.name}"] = str(error)
+                    break
+                key = job_key(recipe, pack.fingerprint, name)
+                held = jobs[key].measures if key in jobs else ()
+                label = jobs[key].label if key in jobs else f"{table.name}: {row.name}, seed {seed}"
+                union = tuple(dict.fromkeys((*held, *measures)))
+                jobs[key] = Job(label, recipe, name, key, union, share)
+    return Plan(tuple(_with_bases(jobs, pack, cache).values()), skipped)
+
+
+def _need_columns(pack: Pack, recipe: Recipe) -> None:
+    for stage in recipe.stages:
+        for name in stage.sampling.columns:
+            if not pack.has_column(name):
+                raise InputError(f"{pack.folder} has no column '{name}'; compute it with `tellapart annotate`")
+
+
+def _with_bases(jobs: dict[str, Job], pack: Pack, cache: Cache) -> dict[str, Job]:
+    """Let unfinished jobs begin with the longest run of first stages that is a job itself or that several share."""
+    pending = [job for job in jobs.values() if not cache.has(job.key, job.measures) and not cache.has_run(job.key)]
+    waiting = {job.key for job in pending}
+    beginnings = {job.key: _beginnings(job, pack) for job in pending}
+    chosen: dict[str, Job] = {}
+    for job in pending:
+        at_hand = [part for part in beginnings[job.key] if part.key in waiting or cache.has_run(part.key)]
+        if at_hand:
+            chosen[job.key] = at_hand[0]
+    others = [job for job in pending if job.key not in chosen]
+    counts = Counter(part.key for job in others for part in beginnings[job.key])
+    for job in others:
+        shared = [part for part in beginnings[job.key] if counts[part.key] > 1]
+        if shared:
+            chosen[job.key] = shared[0]
+    result = dict(jobs)
+    for key, part in chosen.items():
+        result[key] = replace(result[key], base=part.key)
+        result[part.key] = replace(result.get(part.key, part), needed_later=True)
+    return result
+
+
+def _beginnings(job: Job, pack: Pack) -> list[Job]:
+    """Jobs of this one's first stages, longest first."""
+    parts = []
+    for count in range(len(job.recipe.stages) - 1, 0, -1):
+        recipe = replace(job.recipe, stages=job.recipe.stages[:count])
+        key = job_key(recipe, pack.fingerprint, job.features)
+        parts.append(Job(f"first stages of {job.label}", recipe, job.features, key, (), job.share))
+    return parts

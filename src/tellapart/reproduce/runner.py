@@ -1,0 +1,243 @@
+"""Many jobs on one machine: several processes, longest first, none started that would not end in time."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from tellapart.data.pack import Pack
+from tellapart.errors import InputError
+from tellapart.reproduce.cache import Cache
+from tellapart.reproduce.jobs import Job, Plan, plan
+from tellapart.reproduce.table import Table
+from tellapart.reproduce.work import Bench, do_job
+
+
+@dataclass
+class Outcome:
+    """What became of the jobs."""
+
+    done: list[str] = field(default_factory=list)
+    cached: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    """By label: why."""
+    left: list[str] = field(default_factory=list)
+    """Not started, or stopped, for want of time; the same call goes on with them."""
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def run_rows(
+    tables: Sequence[Table],
+    pack: Path,
+    features: Sequence[str] = (),
+    seeds: int | None = None,
+    device: str = "cpu",
+    jobs: int = 1,
+    cache: Path = Path("cache"),
+    seconds_limit: float | None = None,
+    scratch: Path | None = None,
+    share: float = 1.0,
+    resident: bool = False,
+    keep: bool = False,
+    split: str = "test",
+    tell: Callable[[str], None] = say,
+) -> Outcome:
+    """Train and measure what the tables need and the cache has not; needs torch, numpy and safetensors only.
+
+    device: one, or several joined by commas, dealt out to the worker processes in turn.
+    seconds_limit: no job is started that is not expected to end in time, and what still runs then is stopped.
+    """
+    bench = Bench(Path(pack), Path(cache), scratch, split, resident, keep)
+    planned = plan(tables, Pack(pack), features, seeds, share, bench.open_cache())
+    for row, reason in planned.skipped.items():
+        tell(f"left out: {row}: {reason}")
+    return run_plan(planned, bench, device, jobs, seconds_limit, tell)
+
+
+def run_plan(
+    planned: Plan,
+    bench: Bench,
+    device: str = "cpu",
+    jobs: int = 1,
+    seconds_limit: float | None = None,
+    tell: Callable[[str], None] = say,
+) -> Outcome:
+    outcome, cache = Outcome(), bench.open_cache()
+    pending: dict[str, Job] = {}
+    for job in planned.jobs:
+        if cache.has(job.key, job.measures) and not (job.needed_later and not cache.has_run(job.key)):
+            if job.measures:
+                outcome.cached.append(job.label)
+        elif not job.measures and cache.has_run(job.key):
+            continue
+        else:
+            pending[job.key] = job
+    tell(f"{len(pending)} runs to make, {len(outcome.cached)} in the cache, {jobs} at a time on {device}")
+    clock = _Clock(cache, seconds_limit)
+    if jobs == 1:
+        _one_by_one(pending, bench, device.split(",")[0], clock, outcome, tell)
+    else:
+        _Crew(pending, bench, device.split(","), jobs, clock, outcome, tell).work()
+    if not bench.keep and not outcome.left:
+        for job in planned.jobs:
+            cache.drop_run(job.key)
+    return outcome
+
+
+class _Clock:
+    """Knows how long jobs take, from those in the cache and those just done, and when time is up."""
+
+    def __init__(self, cache: Cache, limit: float | None) -> None:
+        self.started, self.limit = time.monotonic(), limit
+        self.rates: dict[str, float] = {}
+        """Seconds an epoch by recipe name; under the empty name, of the slowest seen."""
+
+    def left(self) -> float:
+        return float("inf") if self.limit is None else self.limit - (time.monotonic() - self.started)
+
+    def learn(self, job: Job, seconds: float) -> None:
+        rate = seconds / max(job.epochs, 1e-9)
+        self.rates[job.recipe.name] = max(rate, self.rates.get(job.recipe.name, 0.0))
+
+    def expected(self, job: Job) -> float:
+        rate = self.rates.get(job.recipe.name, max(self.rates.values(), default=0.0))
+        return rate * job.epochs
+
+    def allows(self, job: Job) -> bool:
+        return self.left() > max(self.expected(job) * 1.1, 5.0)
+
+
+def next_job(pending: dict[str, Job], running: set[str], clock: _Clock) -> Job | None:
+    """The longest job whose beginning is there and that is expected to end in time; jobs others wait for come first."""
+    unfinished = set(pending) | running
+    ready = [job for job in pending.values() if job.base not in unfinished and clock.allows(job)]
+    return max(ready, key=lambda job: (job.needed_later, clock.expected(job), job.epochs), default=None)
+
+
+def _one_by_one(
+    pending: dict[str, Job], bench: Bench, device: str, clock: _Clock, outcome: Outcome, tell: Callable[[str], None]
+) -> None:
+    while job := next_job(pending, set(), clock):
+        pending.pop(job.key)
+        try:
+            seconds = do_job(job, bench, device)
+        except InputError as error:
+            outcome.failed[job.label] = str(error)
+            tell(f"failed: {job.label}: {error}")
+            continue
+        clock.learn(job, seconds)
+        outcome.done.append(job.label)
+        tell(f"done in {seconds:.0f} s: {job.label} ({len(pending)} to go)")
+    outcome.left.extend(job.label for job in pending.values())
+
+
+class _Crew:
+    """Worker processes that each do one job after another; a worker that dies takes only its own job with it."""
+
+    def __init__(
+        self,
+        pending: dict[str, Job],
+        bench: Bench,
+        devices: list[str],
+        size: int,
+        clock: _Clock,
+        outcome: Outcome,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.pending, self.bench, self.devices, self.size = pending, bench, devices, size
+        self.clock, self.outcome, self.tell = clock, outcome, tell
+        # A forked process cannot use CUDA: start each afresh.
+        self.context = multiprocessing.get_context("spawn")
+        self.doing: dict[Connection, Job] = {}
+        self.processes: dict[Connection, multiprocessing.process.BaseProcess] = {}
+        self.idle: list[Connection] = []
+        self.hired = 0
+
+    def work(self) -> None:
+        try:
+            while True:
+                self._hand_out()
+                if not self.doing:
+                    break
+                ready = multiprocessing.connection.wait(list(self.doing), timeout=min(self.clock.left(), 1e6))
+                if not ready:
+                    break
+                for connection in ready:
+                    self._take_back(connection)  # type: ignore[arg-type]
+        finally:
+            self.outcome.left.extend(job.label for job in (*self.pending.values(), *self.doing.values()))
+            for process in self.processes.values():
+                process.terminate()
+            for process in self.processes.values():
+                process.join()
+
+    def _hand_out(self) -> None:
+        while self.idle or len(self.processes) < self.size:
+            job = next_job(self.pending, {job.key for job in self.doing.values()}, self.clock)
+            if job is None:
+                return
+            connection = self.idle.pop() if self.idle else self._hire()
+            self.pending.pop(job.key)
+            self.doing[connection] = job
+            connection.send(job)
+
+    def _hire(self) -> Connection:
+        ours, theirs = self.context.Pipe()
+        device = self.devices[self.hired % len(self.devices)]
+        threads = max(1, (os.cpu_count() or 1) // self.size)
+        process = self.context.Process(target=_serve, args=(theirs, self.bench, device, threads), daemon=True)
+        process.start()
+        theirs.close()
+        self.hired += 1
+        self.processes[ours] = process
+        return ours
+
+    def _take_back(self, connection: Connection) -> None:
+        job = self.doing.pop(connection)
+        try:
+            seconds, trouble = connection.recv()
+        except EOFError:
+            process = self.processes.pop(connection)
+            process.join()
+            self.outcome.failed[job.label] = f"its process ended with exit code {process.exitcode}"
+            self.tell(f"failed: {job.label}: {self.outcome.failed[job.label]}")
+            return
+        self.idle.append(connection)
+        if trouble is not None:
+            self.outcome.failed[job.label] = trouble
+            self.tell(f"failed: {job.label}: {trouble}")
+            return
+        self.clock.learn(job, seconds)
+        self.outcome.done.append(job.label)
+        waiting = len(self.pending) + len(self.doing)
+        self.tell(f"done in {seconds:.0f} s: {job.label} ({waiting} to go)")
+
+
+def _serve(connection: Connection, bench: Bench, device: str, threads: int) -> None:
+    """A worker's life: take a job, do it, say how it went."""
+    import torch
+
+    torch.set_num_threads(threads)
+    while True:
+        try:
+            job: Job = connection.recv()
+        except EOFError:
+            return
+        try:
+            connection.send((do_job(job, bench, device), None))
+        except InputError as error:
+            connection.send((0.0, str(error)))
+        except Exception:
+            # The crew must outlive one broken job; the whole story goes to whoever reads the outcome.
+            connection.send((0.0, traceback.format_exc()))

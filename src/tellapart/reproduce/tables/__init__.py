@@ -1,0 +1,24 @@
+"""All tables by name. One file a paper; a table is a frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tellapart.errors import InputError
+from tellapart.reproduce.table import Table
+from tellapart.reproduce.tables import convse
+
+TABLES: dict[str, Table] = {table.name: table for paper in (convse,) for table in paper.TABLES}
+
+
+def find_tables(names: Sequence[str]) -> list[Table]:
+    """Tables by name; `convse/*` is all of a paper's."""
+    found: list[Table] = []
+    for name in names:
+        fitting = [table for key, table in TABLES.items() if key == name or f"{key.split('/')[0]}/*" == name]
+        if not fitting:
+            raise InputError(
+                f"There is no table '{name}'; `tellapart reproduce --list` names them: {', '.join(TABLES)}."
+            )
+        found.extend(table for table in fitting if table not in found)
+    return found

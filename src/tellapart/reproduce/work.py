@@ -1,0 +1,94 @@
+"""One job: train (or take the finished run), measure, and put the result into the cache."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from tellapart.data.pack import Pack
+from tellapart.errors import InputError
+from tellapart.reproduce.cache import Cache, Result, job_key, recipe_hash
+from tellapart.reproduce.jobs import Job
+from tellapart.reproduce.measures import MEASURES
+from tellapart.training.registry import to_plain
+from tellapart.training.run import Run, open_run
+from tellapart.training.train import TrainSettings, train_recipe
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where jobs are done, and with what."""
+
+    data: Path
+    cache: Path
+    scratch: Path | None = None
+    """Run folders lie here instead of in the cache."""
+    split: str = "test"
+    resident: bool = False
+    keep: bool = False
+    """Keep run folders, weights and all, after they are measured."""
+
+    def open_cache(self) -> Cache:
+        return Cache(self.cache, self.scratch)
+
+
+def do_job(job: Job, bench: Bench, device: str) -> float:
+    """Gives the seconds it took. A run that was interrupted goes on where it stopped."""
+    started = time.monotonic()
+    cache = bench.open_cache()
+    base = cache.run_folder(job.base) if job.base is not None and cache.has_run(job.base) else None
+    settings = TrainSettings(
+        data=bench.data,
+        out=cache.run_folder(job.key),
+        features=job.features,
+        resume=True,
+        base=base,
+        device=device,
+        resident=bench.resident,
+        quiet=True,
+    )
+    run = train_recipe(job.recipe, settings)
+    if job.measures:
+        _measure(run, job, bench, device, started)
+    if not bench.keep and not job.needed_later:
+        cache.drop_run(job.key)
+    return time.monotonic() - started
+
+
+def _measure(run: Run, job: Job, bench: Bench, device: str, started: float) -> None:
+    cache, pack = bench.open_cache(), Pack(bench.data)
+    held = cache.result(job.key)
+    missing = [name for name in job.measures if held is None or name not in held.figures]
+    measured = {name: MEASURES[name](run, pack, bench.split, device) for name in missing}
+    result = Result(
+        key=job.key,
+        recipe_hash=recipe_hash(job.recipe),
+        recipe=to_plain(job.recipe),
+        seed=job.recipe.seed,
+        fingerprint=pack.fingerprint,
+        pack=str(pack.manifest["name"]),
+        features=job.features,
+        share=job.share,
+        split=bench.split,
+        seconds=round(held.seconds if held else time.monotonic() - started, 1),
+        device=torch.cuda.get_device_name(device) if device.startswith("cuda") else "cpu",
+    )
+    cache.store(result, measured, run.folder / "log.jsonl")
+
+
+def add_run(folder: Path, bench: Bench, measures: tuple[str, ...], device: str = "cpu") -> str:
+    """Measure a run made anywhere by `tellapart train` and put it into the cache; gives its key."""
+    run, pack = open_run(folder, device=device), Pack(bench.data)
+    if run.data["fingerprint"] != pack.fingerprint:
+        raise InputError(
+            f"{folder} was trained on the pack '{run.data['pack']}' ({run.data['fingerprint']}), not on {pack.folder} "
+            f"({pack.fingerprint}); give the pack it was trained on."
+        )
+    features = run.data["features"]["name"] if run.data["features"] else None
+    key = job_key(run.recipe, pack.fingerprint, features)
+    job = Job(f"added from {folder.name}", run.recipe, features, key, measures)
+    _measure(run, job, bench, device, time.monotonic())
+    return key
