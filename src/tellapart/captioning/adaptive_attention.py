@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tellapart.captioning.additive_attention import AdditiveAttention
-from tellapart.captioning.fast_path import Read, longest_first, select
+from tellapart.captioning.fast_path import Heard, Read, longest_first, repeated, select
 from tellapart.captioning.picture_input import PictureInput
 from tellapart.captioning.words import WordTable
 from tellapart.types import Forced, Images, ModelInputs, State, Step
@@ -74,13 +74,17 @@ class AdaptiveAttentionModel(nn.Module):
         }
 
     def step(self, word: Tensor, state: State) -> Step:
-        inputs = self._inputs(word.unsqueeze(1), state)
+        heard = self.advance(word, state)
+        return Step(self.logits(heard.hidden), heard.state, heard.attention)
+
+    def advance(self, words: Tensor, state: State) -> Heard:
+        inputs = self._inputs(words.unsqueeze(1), state)  # [N, 1, 2H]
         memory = (state["hidden"].unsqueeze(0).contiguous(), state["cell"].unsqueeze(0).contiguous())
         output, (hidden, cell) = self.lstm(inputs, memory)
         gate = self.sentinel_gate(torch.cat([inputs, state["hidden"].unsqueeze(1)], -1)).sigmoid()
         sentinel = gate * cell[0].unsqueeze(1).tanh()
-        spoken, attention = self._look(output, sentinel, state, [len(word)])
-        return Step(self.logits(spoken[:, 0]), {**state, "hidden": hidden[0], "cell": cell[0]}, attention[:, 0])
+        spoken, attention = self._look(output, sentinel, state, [len(inputs)])
+        return Heard(spoken[:, 0], {**state, "hidden": hidden[0], "cell": cell[0]}, attention[:, 0])
 
     def read(self, state: State, tokens: Tensor) -> Read:
         """All words but the last, in one pass of the LSTM.
@@ -115,7 +119,7 @@ class AdaptiveAttentionModel(nn.Module):
 
     def _inputs(self, words: Tensor, state: State) -> Tensor:
         """[x_t; v_g] for words [C, T]."""
-        read = self.dropout(torch.relu(self.words(words)))  # [C, T, H]
+        read = repeated(self.dropout(torch.relu(self.words(words))), state["whole"])  # [C, T, H]
         return torch.cat([read, state["whole"].unsqueeze(1).expand_as(read)], -1)
 
     def _look(self, output: Tensor, sentinel: Tensor, state: State, alive: list[int]) -> tuple[Tensor, Tensor]:

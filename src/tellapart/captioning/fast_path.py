@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from tellapart.captioning.words import WordTable
 from tellapart.protocols import Captioner
 from tellapart.text.vocabulary import PAD
 from tellapart.types import Images, State, Step
@@ -24,6 +25,15 @@ class Read:
 
     hidden: Tensor  # [C, T - 1, H]
     attention: Tensor | None = None  # [C, T - 1, R]
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A captioner one word further, before it predicts the next: `logits(hidden)` are the step's."""
+
+    hidden: Tensor  # [N, H]
+    state: State
+    attention: Tensor | None = None  # [N, R]
 
 
 @runtime_checkable
@@ -43,6 +53,17 @@ class FastCaptioner(Protocol):
     def logits(self, hidden: Tensor) -> Tensor: ...
 
 
+@runtime_checkable
+class SharedCaptioner(FastCaptioner, Protocol):
+    """A captioner that can hear the same words for many pictures at once, and whose word table is in the open."""
+
+    words: WordTable
+
+    def advance(self, words: Tensor, state: State) -> Heard:
+        """Words [n] for a state of P * n rows, picture by picture: row p * n + i hears words[i]."""
+        ...
+
+
 @dataclass(frozen=True)
 class Predictions:
     """One row for each true word of some sentences (END among them), padding left out."""
@@ -56,6 +77,12 @@ class Predictions:
 def select(state: State, index: Tensor) -> State:
     """The hypotheses at `index`, in that order; repeats are allowed."""
     return {name: value[index] for name, value in state.items()}
+
+
+def repeated(words: Tensor, rows: Tensor) -> Tensor:
+    """What belongs to n words [n, ...], once for each of the pictures that `rows` [P * n, ...] stands for."""
+    times = len(rows) // max(len(words), 1)
+    return words if times == 1 else words.repeat(times, *[1] * (words.dim() - 1))
 
 
 def predictions(captioner: Captioner, images: Images, tokens: Tensor, owner: Tensor | None = None) -> Predictions:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torch import Tensor, nn
+from torch.nn import functional
 
-from tellapart.captioning.fast_path import Read
+from tellapart.captioning.fast_path import Heard, Read, repeated
+from tellapart.captioning.lstm_gates import lstm_step
 from tellapart.captioning.picture_input import PictureInput
 from tellapart.captioning.words import WordTable
 from tellapart.types import Forced, Images, ModelInputs, State, Step
@@ -49,20 +51,24 @@ class NeuralTalk2Model(nn.Module):
         return {"hidden": hidden[0], "cell": cell[0]}  # [N, H] each
 
     def step(self, word: Tensor, state: State) -> Step:
-        read, hidden, cell = self._run(word.unsqueeze(1), state)
-        return Step(self.logits(read[:, 0]), {"hidden": hidden, "cell": cell})
+        heard = self.advance(word, state)
+        return Step(self.logits(heard.hidden), heard.state)
+
+    def advance(self, words: Tensor, state: State) -> Heard:
+        """The words' share of the gates is computed once, however many pictures read them."""
+        lstm, read = self.lstm, self.word_dropout(self.words(words))
+        gates = functional.linear(read, lstm.weight_ih_l0, lstm.bias_ih_l0 + lstm.bias_hh_l0)  # [n, 4H]
+        gates = repeated(gates, state["hidden"]) + functional.linear(state["hidden"], lstm.weight_hh_l0)
+        hidden, cell = lstm_step(gates, state["cell"])
+        return Heard(self.dropout(hidden), {"hidden": hidden, "cell": cell})
 
     def read(self, state: State, tokens: Tensor) -> Read:
         """All words but the last, in one pass of the LSTM."""
-        return Read(self._run(tokens[:, :-1], state)[0])
+        memory = (state["hidden"].unsqueeze(0).contiguous(), state["cell"].unsqueeze(0).contiguous())
+        return Read(self.dropout(self.lstm(self.word_dropout(self.words(tokens[:, :-1])), memory)[0]))
 
     def logits(self, hidden: Tensor) -> Tensor:
         return self.words.logits(hidden)
 
     def forward(self, images: Images, tokens: Tensor) -> Forced:
         return Forced(self.logits(self.read(self.start(images), tokens).hidden))
-
-    def _run(self, words: Tensor, state: State) -> tuple[Tensor, Tensor, Tensor]:
-        memory = (state["hidden"].unsqueeze(0).contiguous(), state["cell"].unsqueeze(0).contiguous())
-        output, (hidden, cell) = self.lstm(self.word_dropout(self.words(words)), memory)
-        return self.dropout(output), hidden[0], cell[0]

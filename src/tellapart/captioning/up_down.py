@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tellapart.captioning.additive_attention import AdditiveAttention
-from tellapart.captioning.fast_path import Read, longest_first, select
+from tellapart.captioning.fast_path import Heard, Read, longest_first, repeated, select
+from tellapart.captioning.lstm_gates import lstm_step
 from tellapart.captioning.picture_input import PictureInput
 from tellapart.captioning.words import WordTable
 from tellapart.errors import InputError
@@ -74,9 +75,13 @@ class UpDownModel(nn.Module):
         return picture | dict.fromkeys(MEMORY, nothing)
 
     def step(self, word: Tensor, state: State) -> Step:
-        memory = tuple(state[name] for name in MEMORY)
-        memory, attention = self._advance(self._word_gates(word) + state["whole"], memory, state, len(word))
-        return Step(self.logits(self.dropout(memory[2])), {**state, **dict(zip(MEMORY, memory))}, attention)
+        heard = self.advance(word, state)
+        return Step(self.logits(heard.hidden), heard.state, heard.attention)
+
+    def advance(self, words: Tensor, state: State) -> Heard:
+        gates = repeated(self._word_gates(words), state["whole"]) + state["whole"]
+        memory, attention = self._advance(gates, tuple(state[name] for name in MEMORY), state, len(gates))
+        return Heard(self.dropout(memory[2]), {**state, **dict(zip(MEMORY, memory))}, attention)
 
     def read(self, state: State, tokens: Tensor) -> Read:
         """All words but the last, the longest sentences first, so that those still going on are the first rows."""
@@ -117,7 +122,7 @@ class UpDownModel(nn.Module):
         cell = self.attention_lstm
         gates = gates + functional.linear(language_hidden, cell.weight_ih[:, : self.hidden])
         gates = gates + functional.linear(attention_hidden, cell.weight_hh)
-        attention_hidden, attention_cell = _lstm(gates, attention_cell)
+        attention_hidden, attention_cell = lstm_step(gates, attention_cell)
 
         scores = self.attend(state["keys"][:rows], self.query(attention_hidden), state["mask"][:rows])
         weights = functional.softmax(scores, -1)  # [N, R]
@@ -125,10 +130,3 @@ class UpDownModel(nn.Module):
 
         language = self.language_lstm(torch.cat([seen, attention_hidden], -1), (language_hidden, language_cell))
         return (attention_hidden, attention_cell, *language), weights
-
-
-def _lstm(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """An LSTM's pointwise part, gates in torch's order: input, forget, new, output."""
-    enter, keep, new, leave = gates.chunk(4, -1)
-    cell = torch.sigmoid(keep) * cell + torch.sigmoid(enter) * torch.tanh(new)
-    return torch.sigmoid(leave) * torch.tanh(cell), cell

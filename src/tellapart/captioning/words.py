@@ -29,6 +29,8 @@ class WordTable(nn.Module):
         return self.read(words)  # [..., width]
 
     def logits(self, hidden: Tensor) -> Tensor:
-        if self.predict is None:
-            return functional.linear(self.bridge(hidden), self.read.weight, self.bias)  # [..., V]
-        return functional.linear(hidden, self.predict, self.bias)  # [..., V]
+        return functional.linear(self.bridge(hidden), *self.output())  # [..., V]
+
+    def output(self) -> tuple[Tensor, Tensor]:
+        """The predicting layer's weight [V, width] and bias [V]; `bridge` comes before it."""
+        return self.read.weight if self.predict is None else self.predict, self.bias

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tellapart.captioning.fast_path import Predictions, predictions
+from tellapart.losses.likelihood import at_least_float
 from tellapart.protocols import Captioner
 from tellapart.text.vocabulary import START
 from tellapart.types import Images
@@ -15,7 +16,7 @@ from tellapart.types import Images
 
 def word_log_probabilities(found: Predictions) -> Tensor:
     """[C, T - 1]: each word's log-probability, 0 at padding."""
-    words = -functional.cross_entropy(found.logits.float(), found.targets, reduction="none")  # [M]
+    words = -functional.cross_entropy(at_least_float(found.logits), found.targets, reduction="none")  # [M]
     return torch.zeros(found.mask.shape, dtype=words.dtype, device=words.device).masked_scatter(found.mask, words)
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from tellapart.errors import InputError
+
+
+def at_least_float(logits: Tensor) -> Tensor:
+    """Half precision is too coarse for a softmax over thousands of words."""
+    return logits if logits.dtype == torch.float64 else logits.float()
 
 
 class WordCrossEntropy(nn.Module):
@@ -24,7 +30,9 @@ class WordCrossEntropy(nn.Module):
     def per_word(self, logits: Tensor, targets: Tensor) -> Tensor:
         """[M] for logits [M, V] and targets [M]; the caller takes the mean when it spans several
         processes."""
-        return functional.cross_entropy(logits.float(), targets, reduction="none", label_smoothing=self.smoothing)
+        return functional.cross_entropy(
+            at_least_float(logits), targets, reduction="none", label_smoothing=self.smoothing
+        )
 
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
         return self.per_word(logits, targets).mean()
