@@ -38,9 +38,8 @@ class ConceptsToSentence:
     """beta; 0 leaves the reconstructor alone."""
     smoothing: float = 0.0
     """Label smoothing; the paper has none."""
-    compat: str = "paper"
-    """paper: L_rec is the squared length of v - v~; code: its mean over the width, as released (512 times
-    smaller)."""
+    distance: str = "sum"
+    """sum: L_rec is the squared length of v - v~, as printed; mean: over the width, as released (512 times smaller)."""
 
     def build(self, model: nn.Module, context: Context) -> ConceptsToSentenceObjective:
         return ConceptsToSentenceObjective(self, check_model(model))
@@ -51,7 +50,7 @@ class ConceptsToSentenceObjective(nn.Module):
         super().__init__()
         self.config, self.model = config, model
         self.loss = WordCrossEntropy(config.smoothing)
-        self.rebuilding = SquaredDistance(config.compat)
+        self.rebuilding = SquaredDistance(config.distance)
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         concepts = column(batch.texts.columns, SENTENCE_CONCEPTS)
@@ -86,9 +85,10 @@ class VisualAlignment:
     """Words at most of a sentence said in training."""
     projection_seed: int = 0
     """Stages with one seed share one projection."""
+    distance: str = "sum"
+    """Of L_rec, as in `ConceptsToSentence`."""
     compat: str = "paper"
-    """code: the pair stays among its negatives (the margin then has no effect), and L_rec is a mean over the
-    width."""
+    """paper: the triplets of Eq. 12; code: as released, with the pair among its own negatives (`UnmaskedHinge`)."""
 
     def build(self, model: nn.Module, context: Context) -> VisualAlignmentObjective:
         if context.inputs.feature_width < 1:
@@ -101,8 +101,10 @@ class VisualAlignmentObjective(nn.Module):
 
     def __init__(self, config: VisualAlignment, model: R2MModel, feature_width: int) -> None:
         super().__init__()
+        if config.compat not in COMPAT:
+            raise InputError(f"compat is '{config.compat}'; it must be 'paper' or 'code'.")
         self.config, self.model = config, model
-        self.rebuilding = SquaredDistance(config.compat)
+        self.rebuilding = SquaredDistance(config.distance)
         self.ranking = HardestNegativeHinge(config.margin)
         self.unmasked = UnmaskedHinge(config.margin)
         random = torch.Generator().manual_seed(config.projection_seed)
@@ -134,17 +136,17 @@ class VisualAlignmentObjective(nn.Module):
 
 
 class SquaredDistance(nn.Module):
-    """||v - v~||^2, one value a row; `code` takes the mean over the width in place of the sum."""
+    """L_rec: ||v - v~||^2, one value a row, or its mean over the width."""
 
-    def __init__(self, compat: str) -> None:
+    def __init__(self, distance: str) -> None:
         super().__init__()
-        if compat not in COMPAT:
-            raise InputError(f"compat is '{compat}'; it must be 'paper' or 'code'.")
-        self.compat = compat
+        if distance not in ("sum", "mean"):
+            raise InputError(f"distance is '{distance}'; it must be 'sum' or 'mean'.")
+        self.distance = distance
 
     def forward(self, wanted: Tensor, rebuilt: Tensor) -> Tensor:
         squares = (wanted - rebuilt).pow(2)
-        return squares.mean(1) if self.compat == "code" else squares.sum(1)
+        return squares.mean(1) if self.distance == "mean" else squares.sum(1)
 
 
 class Started:
