@@ -42,9 +42,9 @@ def _evaluate() -> Verb:
 
 
 def _recipes() -> Verb:
-    from tellapart.list_recipes import RecipesOptions, list_recipes
+    from tellapart.list_recipes import RecipesOptions, recipes
 
-    return RecipesOptions, list_recipes
+    return RecipesOptions, recipes
 
 
 def _score() -> Verb:

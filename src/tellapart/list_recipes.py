@@ -22,7 +22,7 @@ class RecipesOptions:
     """Print JSON."""
 
 
-def list_recipes(options: RecipesOptions) -> None:
+def recipes(options: RecipesOptions) -> None:
     chosen = [find_recipe(options.recipe)] if options.recipe else list(RECIPES.values())
     if options.json or options.recipe:
         plain = [to_plain(recipe) for recipe in chosen]

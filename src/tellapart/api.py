@@ -1,0 +1,35 @@
+"""The Python API, verb for verb what the command line has: each takes a frozen dataclass of options.
+
+from tellapart.api import PrepareOptions, prepare
+pack = prepare(PrepareOptions(source="photos/", out=Path("pack")))
+"""
+
+from tellapart.data.annotate import AnnotateOptions, annotate
+from tellapart.data.prepare import PrepareOptions, prepare
+from tellapart.evaluate import EvaluateOptions, evaluate
+from tellapart.extract import ExtractOptions, extract
+from tellapart.list_recipes import RecipesOptions, recipes
+from tellapart.report.runs import ReportOptions, report
+from tellapart.score import ScoreOptions, score
+from tellapart.train import TrainOptions, train
+from tellapart.training.train import TrainSettings
+
+__all__ = [
+    "AnnotateOptions",
+    "EvaluateOptions",
+    "ExtractOptions",
+    "PrepareOptions",
+    "RecipesOptions",
+    "ReportOptions",
+    "ScoreOptions",
+    "TrainOptions",
+    "TrainSettings",
+    "annotate",
+    "evaluate",
+    "extract",
+    "prepare",
+    "recipes",
+    "report",
+    "score",
+    "train",
+]

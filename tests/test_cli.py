@@ -1,0 +1,74 @@
+"""The command line: help a newcomer can act on, sentences for mistakes, and an API with the same verbs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tellapart import api
+from tellapart.cli import VERBS, main
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([verb, "--help"])
+    assert stopped.value.code == 0
+    assert "usage: tellapart " + verb in capsys.readouterr().out
+
+
+def test_the_api_has_every_verb() -> None:
+    for verb, (load, _) in VERBS.items():
+        options, function = load()
+        assert getattr(api, verb) is function
+        assert getattr(api, options.__name__) is options
+
+
+def test_usage_and_unknown_verbs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2 and main(["--help"]) == 0
+    assert all(verb in capsys.readouterr().out for verb in VERBS)
+    assert main(["trian"]) == 2
+    assert "no verb 'trian'" in capsys.readouterr().err
+
+
+def test_from_training_to_figures(tiny_pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Train by command line, evaluate the run, and get the same figures as JSON and on disk."""
+    run = str(tmp_path / "run")
+    changes = ["base.model.embedding=16", "base.model.word_width=8", "base.epochs=3"]
+    assert main(["train", "vse++", "--data", str(tiny_pack), "--out", run, "--quiet", "--set", *changes]) == 0
+    assert main(["evaluate", run, "--data", str(tiny_pack), "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures == json.loads((tmp_path / "run" / "evaluation-test.json").read_text())
+    assert 0 <= figures["i2t_r1"] <= 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["train", "vse--", "--data", "{pack}", "--out", "x"], "no recipe 'vse--'"),
+        (["train", "vse++", "--data", "nowhere", "--out", "x"], "is not a pack"),
+        (["train", "vse++", "--data", "{pack}", "--out", "{out}", "--features", "lost"], "No finished features"),
+        (["evaluate", "nowhere", "--data", "{pack}"], "is not a run folder"),
+    ],
+)
+def test_mistakes_get_a_sentence(
+    arguments: list[str], said: str, tiny_pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled = [argument.format(pack=tiny_pack, out=tmp_path / "run") for argument in arguments]
+    assert main(filled) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_a_pack_with_other_words_or_widths_is_refused(
+    tiny_pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tiny_pack import make_tiny_pack
+
+    run = str(tmp_path / "run")
+    assert main(["train", "vse++", "--data", str(tiny_pack), "--out", run, "--quiet", "--set", "base.epochs=1"]) == 0
+    wide = make_tiny_pack(tmp_path / "wide", width=24)
+    assert main(["evaluate", run, "--data", str(wide.folder)]) == 1
+    assert "is 24 wide" in capsys.readouterr().err
+    (wide.folder / "vocabulary.json").write_text(json.dumps([*wide.vocabulary.words, "zebra"]))
+    assert main(["evaluate", run, "--data", str(wide.folder)]) == 1
+    assert "another vocabulary" in capsys.readouterr().err
