@@ -39,7 +39,8 @@ class ConceptsToSentence:
     smoothing: float = 0.0
     """Label smoothing; the paper has none."""
     distance: str = "sum"
-    """sum: L_rec is the squared length of v - v~, as printed; mean: over the width, as released (512 times smaller)."""
+    """sum: L_rec is the squared length of v - v~, as printed; mean: over the width, as released (512 times
+    smaller)."""
 
     def build(self, model: nn.Module, context: Context) -> ConceptsToSentenceObjective:
         return ConceptsToSentenceObjective(self, check_model(model))

@@ -1,0 +1,116 @@
+"""Joining pictures and sentences that have nothing to do with each other."""
+
+import json
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tellapart.data.batches import Batches
+from tellapart.data.concepts_column import PICTURE_CONCEPTS, PICTURE_SCORES, SENTENCE_CONCEPTS, stored_dictionary
+from tellapart.data.pack import Pack
+from tellapart.data.sampling import Sampling, draw_epoch
+from tellapart.data.unpaired import CorpusFilter, filter_corpus, join_unpaired
+from tellapart.errors import InputError
+from tellapart.text.concepts import ConceptDictionary
+from tellapart.text.vocabulary import Vocabulary
+from tellapart.vision.store import FeatureStore
+from unpaired_packs import SENTENCES, corpus_pack, picture_pack
+
+KEEP_ALL = CorpusFilter(least_count=1, held_out=0.34)
+
+
+@pytest.fixture
+def joined(tmp_path: Path) -> Pack:
+    return join_unpaired(
+        picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=KEEP_ALL
+    ).pack
+
+
+def test_no_caption_of_a_picture_can_be_learned_from(joined: Pack) -> None:
+    """By construction: all of train and val is unpaired, and words of withheld captions are not even in the
+    vocabulary."""
+    for split in ("train", "val"):
+        rows = joined.split(split).captions
+        assert len(rows) and (joined.owner[rows] == -1).all()
+        assert {joined.captions[row].text for row in rows} <= set(SENTENCES)
+    text = "".join(path.read_text() for path in joined.folder.glob("*.json*"))
+    assert not any(f"ecret{row}" in text for row in range(6))
+    assert not any(word.startswith("secret") for word in joined.vocabulary.words)
+    scored = joined.split("test")
+    assert joined.owner[scored.captions].tolist() == [6, 7]
+    drawn = draw_epoch(joined, Sampling(batch=2, what="texts", split="train+val"), (0, 0, 0))
+    assert {int(row) for draw in drawn for row in draw.captions} <= set(np.flatnonzero(joined.owner < 0).tolist())
+
+
+def test_pairs_to_learn_from_do_not_exist(joined: Pack) -> None:
+    with pytest.raises(InputError):
+        draw_epoch(joined, Sampling(what="pairs"), (0, 0, 0))
+
+
+def test_concepts_stand_in_the_columns_and_batches(joined: Pack) -> None:
+    ids, words = joined.vocabulary.ids, joined.vocabulary.words
+    pictures = joined.column(PICTURE_CONCEPTS).values
+    assert pictures.shape == (8, 5) and pictures.dtype == np.int32
+    assert pictures[0].tolist() == [ids["person"], ids["horse"], 0, 0, 0]  # the surest last
+    assert joined.column(PICTURE_SCORES).values[0].tolist()[:2] == pytest.approx([0.8, 0.9])
+    assert not pictures[5].any()
+    captions = joined.column(SENTENCE_CONCEPTS).values
+    row = [caption.text for caption in joined.captions].index(SENTENCES[1])
+    assert [words[index] for index in captions[row] if index] == ["dog", "frisbee"]
+    store = FeatureStore(joined.feature_folder("vectors"))
+    batches = Batches(joined, store, (PICTURE_CONCEPTS, SENTENCE_CONCEPTS))
+    texts = batches.batch(np.asarray([row]))
+    assert texts.owner.tolist() == [-1] and texts.texts.columns[SENTENCE_CONCEPTS].shape == (1, 5)
+    images = batches.images(np.asarray([0, 5]))
+    assert images.columns[PICTURE_CONCEPTS].tolist() == pictures[[0, 5]].tolist() and images.features.shape == (2, 1, 6)
+    assert stored_dictionary(joined).concepts == ConceptDictionary.coco().concepts
+
+
+def test_unknown_labels_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        result = join_unpaired(
+            picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=KEEP_ALL
+        )
+    assert result.report.unknown == {"wug": 1} and "wug (1 pictures)" in caplog.text
+    assert any("2 of 8 pictures have no concept" in line for line in result.report.sentences())
+    assert json.loads((tmp_path / "c/columns/concepts.json").read_text())["unknown"] == {"wug": 1}
+
+
+def test_filters_count_what_they_leave_out(tmp_path: Path) -> None:
+    """Seven words; 2 of 8 unknown (25% > 15%); 1 of 8 unknown (12.5%); no concept."""
+    corpus = corpus_pack(
+        tmp_path / "b",
+        (
+            "a dog runs on the green grass",
+            "a dog zig zag on the green grass",
+            "a dog runs zig on the green grass",
+            "the wind blows over the very green grass",
+        ),
+    )
+    vocabulary = Vocabulary.from_words(
+        ["a", "dog", "runs", "on", "the", "green", "grass", "wind", "blows", "over", "very"]
+    )
+    kept, counts = filter_corpus(corpus, vocabulary, ConceptDictionary.coco(), CorpusFilter())
+    assert kept.tolist() == [False, False, True, False]
+    assert counts == {"sentences": 4, "too short": 1, "too many unknown words": 1, "no concept": 1, "kept": 1}
+
+
+def test_rare_words_leave_the_vocabulary_and_concepts_enter_it(tmp_path: Path) -> None:
+    filters = CorpusFilter(least_count=2, most_unknown=1.0)
+    result = join_unpaired(picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=filters)
+    words = result.pack.vocabulary.words
+    assert words[4] == "a" and "kicks" not in words and "hair drier" in words and not result.report.wordless
+
+
+def test_wrong_packs_are_refused(tmp_path: Path) -> None:
+    pictures, corpus = picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b")
+    for first, second, target, message in (
+        (corpus, corpus, tmp_path / "c", "no pictures"),
+        (pictures, pictures, tmp_path / "c", "captions of pictures"),
+        (pictures, corpus, tmp_path / "b", "folder of its own"),
+        (pictures, corpus_pack(tmp_path / "d", ("hello",)), tmp_path / "c", "passes the filters"),
+    ):
+        with pytest.raises(InputError, match=message):
+            join_unpaired(first, second, target)

@@ -1,0 +1,207 @@
+"""R2M's objectives: values, gradients, and a corpus small enough to learn by heart."""
+
+import numpy as np
+import pytest
+import torch
+
+from tellapart.captioning.r2m import R2M
+from tellapart.data.batches import Batches
+from tellapart.data.concepts_column import PICTURE_CONCEPTS, PICTURE_SCORES, SENTENCE_CONCEPTS
+from tellapart.data.pack import Pack
+from tellapart.data.unpaired import CorpusFilter, join_unpaired
+from tellapart.decoding import greedy, with_start
+from tellapart.errors import InputError
+from tellapart.losses.hinge import HardestNegativeHinge
+from tellapart.losses.unmasked_hinge import UnmaskedHinge
+from tellapart.objectives.concept_gan import ConceptGan, discounted
+from tellapart.objectives.context import Context
+from tellapart.objectives.unsupervised import ConceptsToSentence, SquaredDistance, VisualAlignment, say
+from tellapart.types import Batch, Images, ModelInputs
+from tellapart.vision.store import FeatureStore
+from unpaired_packs import SENTENCES, corpus_pack, picture_pack
+
+SMALL = R2M(width=32, key_width=16, value_width=16, dropout=0.0)
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Context:
+    folder = tmp_path_factory.mktemp("unpaired")
+    filters = CorpusFilter(least_count=1, held_out=0.0)
+    pack: Pack = join_unpaired(
+        picture_pack(folder / "a"), corpus_pack(folder / "b"), folder / "c", filters=filters
+    ).pack
+    store = FeatureStore(pack.feature_folder("vectors"))
+    batches = Batches(pack, store, (PICTURE_CONCEPTS, SENTENCE_CONCEPTS, PICTURE_SCORES))
+    return Context(pack, ModelInputs(pack.vocabulary, store.width), batches, store, torch.device("cpu"))
+
+
+def sentences(context: Context) -> Batch:
+    return context.batches.unpaired(np.flatnonzero(context.pack.owner < 0))
+
+
+def pictures(context: Context) -> Batch:
+    return context.batches.pictures_and_captions(np.arange(6), np.zeros(0, np.int64))
+
+
+def test_a_tiny_corpus_is_learned_by_heart(context: Context) -> None:
+    torch.manual_seed(0)
+    model = SMALL.build(context.inputs)
+    objective = ConceptsToSentence(reconstruction=1.0, distance="mean").build(model, context)
+    optimiser = torch.optim.Adam(objective.parameters(), 1e-2)
+    batch = sentences(context)
+    for _ in range(150):
+        optimiser.zero_grad()
+        figures = objective(batch)
+        figures["loss"].backward()
+        optimiser.step()
+    assert figures["likelihood"] < 0.1 and figures["reconstruction"] < 0.2
+    columns = {PICTURE_CONCEPTS: batch.texts.columns[SENTENCE_CONCEPTS]}
+    count = len(batch.texts)
+    seen = Images(torch.zeros(count, 1, 0), torch.ones(count, 1, dtype=torch.bool), columns=columns)
+    said = [context.pack.vocabulary.decode(row) for row in greedy(model.eval(), seen).tokens.tolist()]
+    assert said == list(SENTENCES)
+    by_picture = greedy(model, context.batches.images(np.asarray([0, 5])))  # horse and person; nothing at all
+    assert context.pack.vocabulary.decode(by_picture.tokens[0].tolist()) == SENTENCES[0]
+    assert context.pack.vocabulary.decode(by_picture.tokens[1].tolist())
+
+
+def test_text_loss_is_the_mean_over_words(context: Context) -> None:
+    """-(1/n) sum of ln p(word), END among the words, as a loop over steps finds it; + beta ||v - v~||^2."""
+    model = SMALL.build(context.inputs).eval()
+    batch = sentences(context)
+    figures = ConceptsToSentence(reconstruction=0.5).build(model, context).eval()(batch)
+    vectors = model.encode(batch.texts.columns[SENTENCE_CONCEPTS])
+    state, total, count = model.begin(vectors), 0.0, 0
+    for time in range(batch.texts.tokens.shape[1] - 1):
+        step = model.step(batch.texts.tokens[:, time], state)
+        state = step.state
+        for row, word in enumerate(batch.texts.tokens[:, time + 1].tolist()):
+            if word:
+                total, count = total - float(step.logits[row].detach().log_softmax(0)[word]), count + 1
+    assert abs(float(figures["likelihood"].detach()) - total / count) < 1e-5
+    whole = figures["likelihood"] + 0.5 * figures["reconstruction"]
+    assert torch.isclose(figures["loss"], whole)
+
+
+def test_picture_loss_is_equation_12_and_13(context: Context) -> None:
+    model = SMALL.build(context.inputs).eval()
+    batch = pictures(context)
+    for compat, distance, ranking in (
+        ("paper", "sum", lambda s: HardestNegativeHinge(0.2)(s, torch.arange(6))),
+        ("code", "mean", UnmaskedHinge(0.2)),
+    ):
+        objective = (
+            VisualAlignment(reconstruction=0.3, longest=5, distance=distance, compat=compat)
+            .build(model, context)
+            .eval()
+        )
+        figures = objective(batch)
+        vectors = model.encode(batch.images.columns[PICTURE_CONCEPTS])
+        said = with_start(greedy(model, batch.images, 5).tokens)
+        rebuilt = model.reconstruct(model.read(model.begin(vectors), said).hidden, (said != 0).sum(1))
+        seen = torch.nn.functional.normalize(batch.images.features[:, 0] @ objective.projection, dim=1)
+        matching = ranking(seen @ rebuilt.t())
+        squares = (vectors - rebuilt).pow(2)
+        rebuilding = squares.mean() if distance == "mean" else squares.sum(1).mean()
+        assert torch.isclose(figures["matching"], matching, atol=1e-6)
+        assert torch.isclose(figures["loss"], matching + 0.3 * rebuilding, atol=1e-6)
+
+
+def test_gradient_flows_through_the_memories_alone(context: Context) -> None:
+    """The words said are constants: the table that chose them learns nothing, encoder, memories and reconstructor
+    do."""
+    model = SMALL.build(context.inputs)
+    objective = VisualAlignment(longest=5).build(model, context)
+    assert not any("projection" in name for name, _ in objective.named_parameters())
+    objective(pictures(context))["loss"].backward()
+    assert model.predict.weight.grad is None
+    for part in (model.encoder, model.fusion, model.decoder, model.reconstructor):
+        assert any(parameter.grad is not None and parameter.grad.any() for parameter in part.parameters())
+
+
+def test_stages_share_their_projection(context: Context) -> None:
+    model = SMALL.build(context.inputs)
+    first, second = (VisualAlignment(reconstruction=g).build(model, context).projection for g in (0.0, 1.0))
+    assert torch.equal(first, second)
+
+
+def test_squared_distance_by_hand() -> None:
+    """(1, 0) and (0, 2): 1 + 4 = 5 as printed, 2.5 as released."""
+    wanted, rebuilt = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 2.0]])
+    assert SquaredDistance("sum")(wanted, rebuilt).tolist() == [5.0]
+    assert SquaredDistance("mean")(wanted, rebuilt).tolist() == [2.5]
+    with pytest.raises(InputError):
+        SquaredDistance("other")
+    double = torch.randn(3, 4, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(SquaredDistance("sum"), (double, torch.randn(3, 4, dtype=torch.double)))
+
+
+def test_said_sentences_end(context: Context) -> None:
+    model = SMALL.build(context.inputs).eval()
+    batch = pictures(context)
+    said = say(model, model.encode(batch.images.columns[PICTURE_CONCEPTS]), batch.images, 4)
+    assert (said[:, 0] == 1).all() and (said == 2).any(1).all() and said.shape[1] <= 6
+
+
+def test_objectives_refuse_what_they_cannot_train(context: Context) -> None:
+    for config in (ConceptsToSentence(), VisualAlignment(), ConceptGan()):
+        with pytest.raises(InputError, match="trains R2M"):
+            config.build(torch.nn.Linear(1, 1), context)
+
+
+def test_discounted_rewards_equal_a_loop() -> None:
+    torch.manual_seed(0)
+    rewards = torch.randn(3, 5)
+    found = discounted(rewards, 0.9)
+    for row in range(3):
+        later = 0.0
+        for time in reversed(range(5)):
+            later = float(rewards[row, time]) + 0.9 * later
+            assert abs(float(found[row, time]) - later) < 1e-5
+
+
+def test_concept_reward_by_hand(context: Context) -> None:
+    """Picture 0 shows a horse (0.9) and a person (0.8): "man" and "horse" are paid their scores, "dog" and "a"
+    nothing."""
+    objective = ConceptGan().build(SMALL.build(context.inputs), context)
+    ids = context.pack.vocabulary.ids
+    images = context.batches.images(np.asarray([0]))
+    tokens = torch.tensor([[ids["a"], ids["man"], ids["horse"], ids["dog"], 2, 0]])
+    concepts = images.columns[PICTURE_CONCEPTS].long()
+    paid = objective.named(tokens, concepts, images.columns[PICTURE_SCORES])
+    assert paid[0].tolist() == pytest.approx([0, 0.8, 0.9, 0, 0, 0])
+    assert not objective.named(tokens, torch.zeros_like(concepts), images.columns[PICTURE_SCORES]).any()
+
+
+def test_captioner_and_critic_learn_apart(context: Context) -> None:
+    """The policy's loss leaves the critic alone, and the critic's losses leave the captioner alone."""
+    torch.manual_seed(0)
+    model = SMALL.build(context.inputs)
+    objective = ConceptGan(critic_width=16, longest=6).build(model, context)
+    batch = pictures(context)
+    vectors = model.encode(batch.images.columns[PICTURE_CONCEPTS])
+    drawn = torch.tensor([[5, 6, 2]] * 6)
+    objective.policy(vectors, drawn, torch.ones(6, 3)).backward()
+    assert all(parameter.grad is None for parameter in objective.critic.parameters())
+    assert model.predict.weight.grad.any()
+    model.zero_grad()
+    adversary, rebuilding, _ = objective.judge(drawn, drawn, vectors.detach())
+    (adversary + rebuilding).backward()
+    assert objective.critic.judge.weight.grad.any() and model.predict.weight.grad is None
+
+
+def test_concept_rewards_teach_naming_concepts(context: Context) -> None:
+    """A few steps of UC-GAN raise the concept reward of sampled sentences."""
+    torch.manual_seed(0)
+    model = SMALL.build(context.inputs)
+    objective = ConceptGan(critic_width=16, longest=8).build(model, context)
+    optimiser = torch.optim.Adam(objective.parameters(), 1e-2)
+    batch, named = pictures(context), []
+    for _ in range(60):
+        optimiser.zero_grad()
+        figures = objective(batch)
+        figures["loss"].backward()
+        optimiser.step()
+        named.append(float(figures["concepts"]))
+    assert np.mean(named[-10:]) > np.mean(named[:10]) + 0.2
+    assert all(torch.isfinite(value) for value in figures.values())

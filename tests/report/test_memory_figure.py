@@ -1,0 +1,43 @@
+"""The memories' weights as a figure."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tellapart.captioning.r2m import R2M
+from tellapart.errors import InputError
+from tellapart.report.memory_figure import draw_memories, memory_weights
+from tellapart.text.vocabulary import Vocabulary
+from tellapart.types import Images, ModelInputs
+
+WORDS = Vocabulary.from_words(["a", "dog", "cat", "runs"])
+
+
+def picture(count: int = 1) -> Images:
+    columns = {"concepts": torch.tensor([[5, 6]] * count)}
+    return Images(torch.zeros(count, 1, 3), torch.ones(count, 1, dtype=torch.bool), columns=columns)
+
+
+@pytest.mark.parametrize("fusion,slots,rows", [(True, 1, 6), (True, 2, 6), (False, 1, 4)])
+def test_weights_of_each_word_and_a_picture_on_disk(tmp_path: Path, fusion: bool, slots: int, rows: int) -> None:
+    torch.manual_seed(0)
+    config = R2M(width=8, key_width=4, value_width=4, fusion_memory=fusion, slots=slots)
+    model = config.build(ModelInputs(WORDS, feature_width=3)).eval()
+    shown = memory_weights(model, picture(), WORDS, max_words=5)
+    assert shown.weights.shape == (rows, len(shown.said)) and shown.read[0] == "<start>"
+    assert shown.said[-1] == "<end>" and shown.read[1:] == shown.said[:-1]
+    pairs = shown.weights.reshape(rows // 2, 2, -1).sum(1)
+    assert np.allclose(pairs, 1, atol=1e-5)
+    draw_memories([shown, shown], tmp_path / "figures" / "memory.png")
+    assert (tmp_path / "figures" / "memory.png").stat().st_size > 1000
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    config = R2M(width=8, key_width=4, value_width=4, fusion_memory=False, decoder_memory=False)
+    model = config.build(ModelInputs(WORDS, feature_width=3)).eval()
+    with pytest.raises(InputError, match="neither"):
+        memory_weights(model, picture(), WORDS)
+    with pytest.raises(InputError, match="one picture"):
+        memory_weights(model, picture(2), WORDS)
