@@ -13,6 +13,7 @@ import numpy as np
 from tyro.conf import Positional
 
 from tellapart.data.finish import noun_column
+from tellapart.data.object_words import ObjectSettings, annotate_objects
 from tellapart.data.pack import Pack
 from tellapart.errors import InputError
 from tellapart.text.sentence_targets import encode_sentences, load_targets
@@ -20,7 +21,7 @@ from tellapart.text.sentence_targets import encode_sentences, load_targets
 
 @dataclass(frozen=True)
 class AnnotateOptions:
-    """Compute columns beside a pack's captions: nouns, sentence targets."""
+    """Compute columns beside a pack's captions: nouns, object words, sentence targets."""
 
     pack: Positional[Path]
     """The pack to annotate."""
@@ -32,6 +33,14 @@ class AnnotateOptions:
     """`minilm`, a folder or name of a transformers sentence encoder, or an .npy with one row a caption."""
     targets_name: str | None = None
     """Name of the targets' column; without it `targets-` and the encoder's name."""
+    objects: bool = False
+    """Turn annotated phrases (Flickr30k Entities) into object words with classes and boxes; nouns must be marked."""
+    object_least: int = 20
+    """A class of objects is named at least so often by the training split."""
+    object_classes: Path | None = None
+    """Your own list of object classes, one word a line, instead of counting."""
+    object_boxes: Literal["union", "each"] = "union"
+    """Of an object with several boxes: the one that holds them all, or each of them."""
     batch: int = 128
     """Sentences encoded at once."""
     device: str = "cpu"
@@ -41,12 +50,15 @@ class AnnotateOptions:
 def annotate(options: AnnotateOptions) -> Pack:
     """Write the columns asked for, each whole or not at all, and return the pack."""
     pack = Pack(options.pack)
-    if not options.nouns and options.sentence_targets is None:
-        raise InputError("Nothing to do: say --nouns, or --sentence-targets minilm.")
+    if not options.nouns and not options.objects and options.sentence_targets is None:
+        raise InputError("Nothing to do: say --nouns, --objects, or --sentence-targets minilm.")
     if options.nouns:
         column = noun_column([caption.words for caption in pack.captions], pack.vocabulary, options.tagger)
         pack.save_column("nouns", column.values, column.per, column.facts)
         print(f"{pack.folder}: column nouns, {column.values.mean() if len(column.values) else 0:.1%} of all words")
+    if options.objects:
+        settings = ObjectSettings(options.object_least, boxes=options.object_boxes, class_file=options.object_classes)
+        print(f"{pack.folder}: {annotate_objects(pack, settings).sentence()}")
     if options.sentence_targets is not None:
         name = options.targets_name or targets_name(options.sentence_targets)
         values = _targets(pack, options)

@@ -44,9 +44,7 @@ def parse_shares(text: str) -> dict[str, float]:
     except ValueError:
         shares = []
     if not 1 <= len(shares) <= 3 or any(share < 0 for share in shares) or abs(sum(shares) - 1) > 1e-6:
-        raise InputError(
-            f"--split '{text}' is not two or three shares that add up to 1; write for example 0.8/0.1/0.1."
-        )
+        raise InputError(f"--split '{text}' is not up to three shares that add up to 1; write for example 0.8/0.1/0.1.")
     return dict(zip(("train", "val", "test"), [*shares, 0.0, 0.0], strict=False))
 
 

@@ -131,9 +131,10 @@ def _csv_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[Ro
             if not row or not any(cell.strip() for cell in row):
                 continue
             if len(row) != len(header):
-                reason = (
-                    f"{len(row)} cells where the header has {len(header)}; quote captions that contain '{delimiter}'"
+                advice = (
+                    "add what is missing" if len(row) < len(header) else f"quote captions that contain '{delimiter}'"
                 )
+                reason = f"{len(row)} cells where the header has {len(header)}; {advice}"
                 result.skip("broken line", delimiter.join(row)[:60], where, reason)
                 continue
             yield where, row[image].strip(), [row[caption]], None if split is None else row[split]

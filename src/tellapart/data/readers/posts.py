@@ -28,7 +28,13 @@ SPLITS = (("train", "train"), ("test1", "test"), ("test2", "test2"), ("val", "va
 
 def post_files(folder: Path) -> list[Path]:
     patterns = ("insta-caption-*.json", "json/insta-caption-*.json", "posts*.json", "posts*.jsonl")
-    return sorted(path for pattern in patterns for path in folder.glob(pattern))
+    found = {path for pattern in patterns for path in folder.glob(pattern)}
+    # Train before test: a picture that stands in both is kept where it is learned from.
+    return sorted(found, key=lambda path: (split_of(path) != "train", path))
+
+
+def split_of(path: Path) -> str:
+    return next((split for word, split in SPLITS if word in path.stem.lower()), "")
 
 
 def recognise(source: Path) -> bool:
@@ -47,7 +53,7 @@ def read(source: Path, options: ReaderOptions) -> Source:
     result = Source(name=folder.resolve().name, root=options.pictures or folder)
     seen: dict[str, str] = {}
     for path in files:
-        split = next((split for word, split in SPLITS if word in path.stem.lower()), "")
+        split = split_of(path)
         for where, name, text in _posts(path, options, result):
             key = picture_stem(name)
             if key in seen:

@@ -1,0 +1,58 @@
+"""Finding pictures by name, and telling whole pictures from broken ones."""
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tellapart.data.pictures import PictureIndex, check_picture
+
+
+def save(path: Path, size: tuple[int, int] = (60, 40), **how: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.effect_noise(size, 50).convert("RGB").save(path, **how)  # type: ignore[arg-type]
+    return path
+
+
+@pytest.mark.parametrize("kind", ["jpg", "png", "webp", "gif", "bmp", "tiff"])
+def test_a_whole_picture_and_a_cut_one(tmp_path: Path, kind: str) -> None:
+    path = save(tmp_path / f"a.{kind}")
+    whole = check_picture(path)
+    assert (whole.width, whole.height, whole.fault) == (60, 40, "")
+    assert check_picture(path, "full") == whole
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert check_picture(path).kind == "truncated picture"
+    assert check_picture(path, "full").kind == "truncated picture"
+
+
+def test_what_is_no_picture(tmp_path: Path) -> None:
+    (tmp_path / "text.jpg").write_text("not a picture")
+    (tmp_path / "empty.jpg").touch()
+    assert check_picture(tmp_path / "text.jpg").kind == "not a picture"
+    assert check_picture(tmp_path / "empty.jpg").kind == "not a picture"
+    assert check_picture(tmp_path / "none.jpg").kind == "missing picture"
+
+
+def test_a_camera_held_on_its_side(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[274] = 6
+    found = check_picture(save(tmp_path / "a.jpg", (60, 40), exif=exif))
+    assert (found.width, found.height) == (40, 60)
+
+
+def test_bytes_after_the_end_do_no_harm(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.jpg")
+    path.write_bytes(path.read_bytes() + b"\0" * 5000)
+    assert not check_picture(path).fault
+
+
+def test_names_find_files(tmp_path: Path) -> None:
+    for name in ("train/1.webp", "val/1.webp", "val/2.PNG", "3.a.jpg", ".hidden/4.jpg"):
+        save(tmp_path / name)
+    index = PictureIndex(tmp_path)
+    assert index.find("val/2.PNG") == ["val/2.PNG"]
+    assert index.find("2.jpg") == index.find("2") == index.find("elsewhere\\2.jpg") == ["val/2.PNG"]
+    assert index.find("3.a") == ["3.a.jpg"]
+    assert index.find("train/1.jpg") == ["train/1.webp"]
+    assert sorted(index.find("1.jpg")) == ["train/1.webp", "val/1.webp"]
+    assert index.find("4.jpg") == index.find("3") == []
