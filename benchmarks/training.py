@@ -1,4 +1,4 @@
-"""How long a training step waits for its data: VSE++ on vectors, Up-Down on a grid, features on disk, Flickr8k's size."""
+"""How long a training step waits for its data: VSE++ on vectors, Up-Down on a grid, both read from disk."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if us.is_main:
 """
 
 
-def gradients(pack_folder: Path, recipe_name: str):  # noqa: ANN201 - a pair for this file's own use
+def gradients(pack_folder: Path, recipe_name: str):
     """Gradients of the first batch of a recipe, averaged over ranks the way training does it."""
     from torch.nn.parallel import DistributedDataParallel
 
@@ -54,7 +54,7 @@ def gradients(pack_folder: Path, recipe_name: str):  # noqa: ANN201 - a pair for
     return us, {name: p.grad for name, p in objective.named_parameters() if p.grad is not None}
 
 
-def _as_double(batch):  # noqa: ANN001, ANN202
+def _as_double(batch):
     from dataclasses import replace
 
     return replace(batch, images=replace(batch.images, features=batch.images.features.double()))

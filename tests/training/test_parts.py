@@ -64,7 +64,7 @@ def test_frozen_and_scaled_parameters() -> None:
 
 
 def test_adamp_step_is_orthogonal_to_a_scale_invariant_weight() -> None:
-    """A gradient at a right angle to the weight marks it scale-invariant; the step must not change its length first-order."""
+    """A gradient at a right angle to the weight marks it scale-invariant; the step must not run along the weight."""
     weight = nn.Parameter(torch.tensor([[3.0, 4.0, 0.0]]))
     optimiser = AdamP([weight], lr=0.1)
     weight.grad = torch.tensor([[4.0, -3.0, 1.0]])

@@ -14,8 +14,8 @@ from tellapart.training.recipe import Average
 class WeightAverage:
     """Keeps a running average of a module's floating-point parameters.
 
-    kind epoch: snapshots at even distances after `start` of the epoch; `end_epoch` puts their mean in the weights' place, so
-    that it is both what is evaluated and where the next epoch starts (LTD's released training does so).
+    kind epoch: snapshots at even distances after `start` of the epoch; `end_epoch` puts their mean in the weights'
+    place, so that it is both what is evaluated and where the next epoch starts (LTD's released training does so).
     kind ema: a moving mean after every step; `evaluated` lends it to the module while an evaluation runs.
     """
 

@@ -10,7 +10,7 @@ from tellapart.data.files import write_text
 
 
 class Log:
-    """Appends to log.jsonl. Opened at a position of a resumed run, it forgets the lines after it, as if never stopped."""
+    """Appends to log.jsonl. Opened at a resumed run's position, it forgets the lines after it."""
 
     def __init__(self, path: Path, keep_until: int | None = None, tensorboard: bool = False) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""What a recipe is: frozen values, nothing that runs. MLE then CL, XE then SCST, R2M's four steps: all tuples of stages."""
+"""What a recipe is: frozen values, nothing that runs. MLE then CL, XE then SCST: all are tuples of stages."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Optimiser:
 @dataclass(frozen=True)
 class Schedule:
     kind: str = "constant"
-    """constant, step (times `factor` every `every` epochs), milestones (times `factor` at each of `at`), cosine (down to
-    zero over the stage), or cosine-rising (from zero up: what LTD's released code does in its second phase)."""
+    """constant, step (times `factor` every `every` epochs), milestones (times `factor` at each of `at`), cosine (down
+    to zero over the stage), or cosine-rising (from zero up: what LTD's released code does in its second phase)."""
     every: int = 1
     factor: float = 0.1
     at: tuple[int, ...] = ()
@@ -52,8 +52,8 @@ class Stage:
     model: Any = None
     """A value of one of the classes in MATCHERS or CAPTIONERS; None goes on with the model of `start`."""
     start: str = "fresh"
-    """Where weights come from: fresh, previous (the stage before), an earlier stage's name, or a run folder. With `model`
-    given too, the new model takes every weight whose name and shape it shares."""
+    """Where weights come from: fresh, previous (the stage before), an earlier stage's name, or a run folder. With
+    `model` given too, the new model takes every weight whose name and shape it shares."""
     epochs: int = 30
     sampling: Sampling = field(default_factory=Sampling)
     optimiser: Optimiser = field(default_factory=Optimiser)
@@ -70,7 +70,7 @@ class Stage:
     frozen: tuple[str, ...] = ()
     """Prefixes of parameter names that do not learn in this stage."""
     evaluation: str = "loss"
-    """What judges an epoch: a name in `tellapart.evaluation.EVALUATIONS`, or loss (the objective's own, on validation)."""
+    """What judges an epoch: a name in `tellapart.evaluation.EVALUATIONS`, or loss (the objective's own)."""
     validation_split: str = "val"
     monitor: str = "loss"
     """The figure that chooses the best epoch; `loss` is best low, all others high."""

@@ -108,7 +108,7 @@ def model_stage(recipe: Recipe, name: str | None = None) -> Stage:
 
 
 def with_described_model(recipe: Recipe, open_: Any) -> Recipe:
-    """Stages that start from a run folder and name no model get that run's model written in, so the new run stands alone."""
+    """Stages that start from a run folder and name no model get its model written in: the new run stands alone."""
     names = {stage.name for stage in recipe.stages}
     stages = []
     for stage in recipe.stages:

@@ -10,7 +10,7 @@ from tellapart.training.recipe import Schedule
 def rate_factor(schedule: Schedule, epoch: int, epochs: int, step: int, progress: float) -> float:
     """What to multiply the learning rate with.
 
-    epoch counts from 0; step counts optimiser steps of the stage from 0; progress in [0, 1) is the share of the stage done.
+    epoch and step (optimiser steps of the stage) count from 0; progress in [0, 1) is the share of the stage done.
 
     >>> rate_factor(Schedule("step", every=15, factor=0.1), epoch=15, epochs=30, step=0, progress=0.5)
     0.1

@@ -42,7 +42,7 @@ class TrainSettings:
     features: str | None = None
     """Name of the pack's features; left out, the only ones of the kind the recipe wants."""
     set: tuple[str, ...] = ()
-    """Fields of the recipe to change: seed=7, or STAGE.FIELD=VALUE such as base.epochs=3 or base.optimiser.rate=1e-4."""
+    """Fields of the recipe to change: seed=7, or STAGE.FIELD=VALUE such as base.epochs=3, base.optimiser.rate=1e-4."""
     resume: bool = False
     """Go on where an interrupted run of the same recipe stopped."""
     base: Path | None = None
@@ -130,7 +130,8 @@ def choose_features(pack: Pack, kind: str, name: str | None) -> FeatureStore | N
     if not names:
         have = ", ".join(pack.feature_names()) or "none at all"
         raise InputError(
-            f"{pack.folder} has no features of kind '{kind}' (it has {have}); run `tellapart extract {pack.folder} --kind {kind}`."
+            f"{pack.folder} has no features of kind '{kind}' (it has {have}); "
+            f"run `tellapart extract {pack.folder} --kind {kind}`."
         )
     if len(names) > 1:
         raise InputError(
