@@ -11,9 +11,9 @@ from typing import Annotated
 import torch
 import tyro
 
-from tellapart.data.files import write_json
+from tellapart.data.files import write_json, write_text
 from tellapart.data.pack import Pack
-from tellapart.evaluation import EVALUATIONS
+from tellapart.evaluation import EVALUATIONS, TABLES
 from tellapart.training.run import open_run
 from tellapart.training.run_context import context_for
 
@@ -43,7 +43,12 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
     context = context_for(run, Pack(options.data), options.features, options.device)
     with torch.no_grad():
         figures = fullest_evaluation(run.last_stage.evaluation)(run.model, context, options.split)
-    write_json(options.out or options.run / f"evaluation-{options.split}.json", figures)
+        table = TABLES.get(run.last_stage.evaluation)
+        rows = table(run.model, context, options.split) if table else []
+    out = options.out or options.run / f"evaluation-{options.split}.json"
+    write_json(out, figures)
+    if rows:
+        write_text(out.with_name(f"{out.stem}-classes.csv"), as_csv(rows))
     if options.json:
         print(json.dumps(figures, indent=2))
     else:
@@ -54,6 +59,14 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
 def fullest_evaluation(name: str) -> Callable[..., dict[str, float]]:
     """Training watches a light evaluation; its full form, where there is one, is called NAME-full."""
     return EVALUATIONS.get(f"{name}-full", EVALUATIONS[name])
+
+
+def as_csv(rows: list[dict[str, float | str]]) -> str:
+    """Rows of one kind as comma-separated text, names first."""
+    lines = [",".join(rows[0])]
+    for row in rows:
+        lines.append(",".join(f"{value:.2f}" if isinstance(value, float) else str(value) for value in row.values()))
+    return "\n".join(lines) + "\n"
 
 
 def _print_table(figures: dict[str, float], title: str) -> None:

@@ -3,10 +3,16 @@
 from collections.abc import Callable
 
 from tellapart.evaluation.captions import validate_captions
+from tellapart.evaluation.grounding import class_table, evaluate_grounding, evaluate_grounding_fully
 from tellapart.evaluation.retrieval import evaluate_retrieval, evaluate_retrieval_fully
 
 EVALUATIONS: dict[str, Callable[..., dict[str, float]]] = {
     "captions": validate_captions,
+    "grounding": evaluate_grounding,
+    "grounding-full": evaluate_grounding_fully,
     "retrieval": evaluate_retrieval,
     "retrieval-full": evaluate_retrieval_fully,
 }
+
+TABLES: dict[str, Callable[..., list[dict[str, float | str]]]] = {"grounding": class_table}
+"""Evaluations that also have a table of many rows, written beside their figures."""

@@ -2,10 +2,21 @@
 
 from typing import Any
 
+from tellapart.objectives.concept_gan import ConceptGan
+from tellapart.objectives.distillation import Distillation
+from tellapart.objectives.input_target import InputTarget
+from tellapart.objectives.latent_target import LatentTarget
 from tellapart.objectives.likelihood import Likelihood
 from tellapart.objectives.ranking import Ranking
+from tellapart.objectives.unsupervised import ConceptsToSentence, VisualAlignment
 
 OBJECTIVES: dict[str, Any] = {
+    "distillation": Distillation,
+    "input-target": InputTarget,
+    "latent-target": LatentTarget,
     "likelihood": Likelihood,
     "ranking": Ranking,
+    "concept-gan": ConceptGan,
+    "concepts-to-sentence": ConceptsToSentence,
+    "visual-alignment": VisualAlignment,
 }

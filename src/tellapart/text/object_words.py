@@ -1,8 +1,8 @@
 """From annotated phrases to single object words (grounded captioning paper, section 4.1).
 
-The paper scores one word an object, Flickr30k Entities annotates phrases, and no script that turns one into the other was ever
-published. Ours: the phrase's head noun, reduced to its lemma; see `head_word` for what the head is. Classes are the
-lemmas that the training captions name often enough, or a list of the user's own.
+The paper scores one word an object, Flickr30k Entities annotates phrases, and no script that turns one into the other
+was ever published. Ours: the phrase's head noun, reduced to its lemma; see `head_word` for what the head is. Classes
+are the lemmas that the training captions name often enough, or a list of the user's own.
 """
 
 from __future__ import annotations
@@ -15,34 +15,39 @@ from pathlib import Path
 from tellapart.errors import InputError
 from tellapart.text.lemmas import noun_lemma
 
-AMOUNTS = frozenset(
-    "array assortment bit body bottle bunch cluster collection column couple crowd dozen flight flock gang group handful "
-    "herd kind line lot lots mass number pack pair pairs piece pieces pile plenty row rows school series set sets sort "
-    "stack stream team total trio troop type variety".split()
-)
+
+def _words(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+AMOUNTS = _words("""
+    array assortment bit body bottle bunch cluster collection column couple crowd dozen flight flock gang group
+    handful herd kind line lot lots mass number pack pair pairs piece pieces pile plenty row rows school series
+    set sets sort stack stream team total trio troop type variety
+""")
 """Nouns that only say how much of what follows "of": a group of people is people, a bucket of water is a bucket."""
-PREPOSITIONS = frozenset(
-    "about above across after against along among around at behind below beneath beside between by down during for from in "
-    "inside into like near off on onto out outside over past through to toward towards under up upon with within without "
-    "wearing holding".split()
-)
-NOT_OBJECTS = frozenset(
-    "black blue brown dark gold golden gray green grey maroon navy orange pink purple red silver tan teal turquoise white "
-    "yellow one two three four five six seven eight nine ten a an the all another any both each either every few first "
-    "her hers herself him himself his it its itself many me most other others second several she he some somebody "
-    "someone something somewhere that their them themselves these they third this those us we what which who whom you "
-    "anyone anything everyone everything nobody nothing same so background foreground front back side top bottom middle "
-    "end edge center centre part way".split()
-)
+PREPOSITIONS = _words("""
+    about above across after against along among around at behind below beneath beside between by down during for
+    from in inside into like near off on onto out outside over past through to toward towards under up upon with
+    within without wearing holding
+""")
+NOT_OBJECTS = _words("""
+    black blue brown dark gold golden gray green grey maroon navy orange pink purple red silver tan teal turquoise
+    white yellow one two three four five six seven eight nine ten a an the all another any both each either every
+    few first her hers herself him himself his it its itself many me most other others second several she he some
+    somebody someone something somewhere that their them themselves these they third this those us we what which
+    who whom you anyone anything everyone everything nobody nothing same so background foreground front back side
+    top bottom middle end edge center centre part way
+""")
 """Words that end a phrase but name no object: colours, numbers, pronouns, and places within the picture."""
 
 
 def head_word(words: Sequence[str], nouns: Sequence[bool]) -> int | None:
     """Which word of a phrase names its object; None where none does.
 
-    The phrase is cut at its first preposition that follows a noun. If that is "of", an amount before it gives way to what
-    follows. What is left is headed by its last noun, or, where the tagger found no noun, by its last word. Colours,
-    numbers, pronouns and places in the picture are no objects.
+    The phrase is cut at its first preposition that follows a noun. If that is "of", an amount before it gives way to
+    what follows. What is left is headed by its last noun, or, where the tagger found no noun, by its last word.
+    Colours, numbers, pronouns and places in the picture are no objects.
 
     >>> head_word("a group of young people".split(), [False, True, False, False, True])
     4

@@ -1,0 +1,251 @@
+"""Does a model look at what it speaks of? Attention accuracy of captioners and matchers, F1_all and F1_loc of captions.
+
+Captioners are judged twice: reading true sentences (attention accuracy, and the loss on the way), and speaking greedily
+(F1, hallucination, and CIDEr-D on the way). Matchers read true sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tellapart.captioning.fast_path import predictions
+from tellapart.data.object_words import ObjectWords, open_objects
+from tellapart.data.sampling import split_rows
+from tellapart.decoding import greedy
+from tellapart.errors import InputError
+from tellapart.evaluation.captions import MAX_WORDS, token_cider
+from tellapart.losses.likelihood import WordCrossEntropy
+from tellapart.matching.word_attention import LookingMatcher, word_attention
+from tellapart.metrics.boxes import best_overlap, overlap, pixel_size
+from tellapart.metrics.grounding import (
+    THRESHOLD,
+    GroundingOutcomes,
+    Outcomes,
+    References,
+    Spoken,
+    attention_accuracy,
+    class_rates,
+    grounding_scores,
+    hallucination,
+    judge_captions,
+)
+from tellapart.metrics.grounding_intervals import accuracy_samples, draws, interval, score_samples
+from tellapart.objectives.context import Context
+from tellapart.protocols import Captioner
+from tellapart.types import Batch
+
+CHUNK = 256
+
+
+@dataclass(frozen=True)
+class Grounding:
+    """All judgements of a model on a split; `captions` is None for a matcher."""
+
+    classes: tuple[str, ...]
+    pictures: np.ndarray  # [I] rows of the pack, rising: those judged
+    attention: Outcomes
+    captions: GroundingOutcomes | None
+    figures: dict[str, float]
+
+
+def evaluate_grounding(model: nn.Module, context: Context, split: str) -> dict[str, float]:
+    """Attention accuracy in percent; for a captioner also loss, CIDEr-D, F1_all, F1_loc and hallucination rates."""
+    return ground(model, context, split).figures
+
+
+def evaluate_grounding_fully(model: nn.Module, context: Context, split: str) -> dict[str, float]:
+    """`evaluate_grounding` with 95% intervals over pictures, the regions' ceiling, and all caption scores there are."""
+    from tellapart.evaluation import EVALUATIONS
+
+    found = ground(model, context, split)
+    figures = dict(found.figures)
+    classes, drawn = len(found.classes), draws(len(found.pictures))
+    samples = {"attention_accuracy": accuracy_samples(found.attention, found.pictures, classes, drawn)}
+    if found.captions is not None:
+        samples |= score_samples(found.captions, found.pictures, classes, drawn)
+        full = EVALUATIONS.get("captions-full")
+        figures |= {} if full is None else full(model, context, split)
+    for name, values in samples.items():
+        figures[f"{name}_low"], figures[f"{name}_high"] = interval(values)
+    return figures | region_ceiling(context, split)
+
+
+def ground(model: nn.Module, context: Context, split: str) -> Grounding:
+    """Judge a captioner or a matcher on the annotated pictures of a split."""
+    objects = open_objects(context.pack)
+    if not isinstance(model, Captioner | LookingMatcher):
+        raise InputError(f"{type(model).__name__} neither captions nor looks with words, so its gaze cannot be judged.")
+    if context.store is None or context.store.boxes is None:
+        raise InputError("Grounding is measured on features that have boxes; train and evaluate on grid or regions.")
+    rows = split_rows(context.pack, split)
+    captions = rows.captions[objects.annotated[rows.captions] & (context.pack.owner[rows.captions] >= 0)]
+    if not len(captions):
+        raise InputError(f"No caption of the split '{split}' of {context.pack.folder} has phrases to judge by.")
+    pictures = np.unique(context.pack.owner[captions])
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            attention, figures = _read(model, context, objects, captions)
+            figures = attention_accuracy(attention, len(objects.classes)) | figures
+            judged = None
+            if not isinstance(model, LookingMatcher):
+                judged, spoken = _speak(model, context, objects, pictures, captions)
+                figures |= spoken
+    finally:
+        model.train(was_training)
+    return Grounding(objects.classes, pictures, attention, judged, figures)
+
+
+def _read(
+    model: Captioner | LookingMatcher, context: Context, objects: ObjectWords, captions: np.ndarray
+) -> tuple[Outcomes, dict[str, float]]:
+    """Where annotated words of true sentences look; for a captioner also the loss a word."""
+    loss, total, count, parts = WordCrossEntropy(), 0.0, 0, []
+    boxes, mask = objects.padded_boxes
+    sizes = picture_sizes(context)
+    for rows in chunks(captions):
+        batch = context.batches.batch(rows)
+        if isinstance(model, LookingMatcher):
+            attention = word_attention(model, batch.images, batch.texts, batch.owner)[:, 1:-1]
+        else:
+            found = predictions(model, batch.images, batch.texts.tokens, batch.owner)
+            if found.attention is None:
+                raise InputError(f"{type(model).__name__} looks at nothing, so its gaze cannot be judged.")
+            attention = found.attention
+            total += float(loss.per_word(found.logits, found.targets).sum())
+            count += len(found.targets)
+        words = objects.of_captions(rows)
+        words = words[objects.place[words] < attention.shape[1]]  # sentences may have been cut
+        place_of = np.zeros(int(rows.max()) + 1, dtype=np.int64)
+        place_of[rows] = np.arange(len(rows))
+        sentence = place_of[objects.caption[words]]
+        weights = attention[torch.from_numpy(sentence), torch.from_numpy(objects.place[words])]  # [w, R]
+        box = _box_looked_at(batch, weights, torch.from_numpy(sentence).to(batch.owner.device))
+        picture = context.pack.owner[objects.caption[words]]
+        hit = best_overlap(box, boxes[words], mask[words], sizes[picture]) > THRESHOLD
+        # A word that a matcher passes over looks nowhere, and nowhere is never right.
+        hit &= (weights.sum(-1) > 0).cpu().numpy()
+        parts.append(Outcomes(picture, objects.word_class[words], hit))
+    outcomes = Outcomes(
+        *(np.concatenate([getattr(p, name) for p in parts]) for name in ("picture", "word_class", "hit"))
+    )
+    return outcomes, {"loss": total / count} if count else {}
+
+
+def _box_looked_at(batch: Batch, weights: Tensor, sentence: Tensor) -> np.ndarray:
+    """The box [w, 4] of the region with the largest weight [w, R]."""
+    assert batch.images.boxes is not None
+    region = weights.argmax(-1)
+    return batch.images.boxes[batch.owner[sentence], region].cpu().numpy().astype(np.float64)
+
+
+def _speak(
+    model: Captioner, context: Context, objects: ObjectWords, pictures: np.ndarray, captions: np.ndarray
+) -> tuple[GroundingOutcomes, dict[str, float]]:
+    """Greedy captions, judged against every reference."""
+    class_of = torch.from_numpy(objects.vocabulary_class.astype(np.int64)).to(context.device)
+    parts, tokens = [], []
+    for rows in chunks(pictures):
+        images = context.batches.images(rows)
+        said = greedy(model, images, MAX_WORDS)
+        assert said.attention is not None and images.boxes is not None
+        classes = class_of[said.tokens]  # [I, T]
+        row, step = (classes >= 0).nonzero(as_tuple=True)
+        box = images.boxes[row, said.attention[row, step].argmax(-1)]
+        parts.append(
+            Spoken(rows[row.cpu().numpy()], classes[row, step].cpu().numpy(), box.cpu().numpy().astype(np.float64))
+        )
+        tokens.append(said.tokens.cpu())
+    spoken = Spoken(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("picture", "word_class", "box"))
+    )
+    longest = max(part.shape[1] for part in tokens)
+    whole = torch.cat([torch.nn.functional.pad(part, (0, longest - part.shape[1])) for part in tokens])
+    outcomes = judge_captions(spoken, references_of(context, objects, captions), picture_sizes(context))
+    mentioned, owner = _mentioned(context, objects, captions)
+    figures = {"cider": token_cider(context, pictures, whole)}
+    figures |= grounding_scores(outcomes, len(objects.classes))
+    return outcomes, figures | hallucination(spoken, len(pictures), mentioned, owner)
+
+
+def references_of(context: Context, objects: ObjectWords, captions: np.ndarray) -> References:
+    """Annotated and other object words of these captions (rising rows of the pack)."""
+    captions = np.sort(captions)
+    words = objects.of_captions(captions)
+    boxes, mask = objects.padded_boxes
+    other = np.setdiff1d(np.flatnonzero(objects.token_class >= 0), objects.tokens, assume_unique=True)
+    caption = np.searchsorted(context.pack.offsets, other, side="right") - 1
+    inside = np.isin(caption, captions)
+    return References(
+        context.pack.owner[captions],
+        np.searchsorted(captions, objects.caption[words]),
+        objects.word_class[words].astype(np.int64),
+        boxes[words],
+        mask[words],
+        np.searchsorted(captions, caption[inside]),
+        objects.token_class[other[inside]].astype(np.int64),
+    )
+
+
+def _mentioned(context: Context, objects: ObjectWords, captions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Classes that any word of these captions mentions, and the pictures they are about."""
+    token = np.flatnonzero(objects.token_class >= 0)
+    caption = np.searchsorted(context.pack.offsets, token, side="right") - 1
+    inside = np.isin(caption, captions)
+    return objects.token_class[token[inside]].astype(np.int64), context.pack.owner[caption[inside]]
+
+
+def region_ceiling(context: Context, split: str) -> dict[str, float]:
+    """The share of annotated object words, in percent, that some region overlaps over 0.5: no gaze can do better."""
+    objects, store = open_objects(context.pack), context.store
+    assert store is not None and store.boxes is not None
+    words = objects.of_captions(split_rows(context.pack, split).captions)
+    picture = context.pack.owner[objects.caption[words]]
+    boxes, mask = objects.padded_boxes
+    sizes = picture_sizes(context)
+    hits = []
+    for part in chunks(np.arange(len(words)), 4096):
+        where, real = store.gather(picture[part])  # [w, R]
+        size = sizes[picture[part]][:, None]
+        regions = np.asarray(store.boxes[where], np.float64) * size  # [w, R, 4]
+        found = overlap(regions[:, :, None], (boxes[words[part]] * size)[:, None])  # [w, R, K]
+        found = np.where(mask[words[part]][:, None] & real[:, :, None], found, 0.0)
+        hits.append(found.max((1, 2), initial=0.0) > THRESHOLD)
+    outcomes = Outcomes(picture, objects.word_class[words], np.concatenate([np.zeros(0, dtype=np.bool_), *hits]))
+    both = attention_accuracy(outcomes, len(objects.classes))
+    return {"region_ceiling": both["attention_accuracy"], "region_ceiling_words": both["attention_accuracy_words"]}
+
+
+def class_table(model: nn.Module, context: Context, split: str) -> list[dict[str, float | str]]:
+    """One row a class that the split annotates, the most frequent first: accuracy, precision and recall in percent."""
+    found = ground(model, context, split)
+    classes = len(found.classes)
+    columns: dict[str, np.ndarray] = {}
+    columns["attention_accuracy"], words = class_rates(found.attention, classes)
+    if found.captions is not None:
+        columns["precision"], columns["said"] = class_rates(found.captions.precision, classes)
+        columns["recall"], _ = class_rates(found.captions.recall, classes)
+    order = [int(k) for k in np.argsort(-words, kind="stable") if words[k] > 0]
+    rates = {name: values if name == "said" else 100 * values for name, values in columns.items()}
+    rows: list[dict[str, float | str]] = []
+    for k in order:
+        rows.append({"class": found.classes[k], "words": int(words[k])})
+        rows[-1].update({name: float(values[k]) for name, values in rates.items()})
+    return rows
+
+
+def picture_sizes(context: Context) -> np.ndarray:
+    """[I, 4] `pixel_size` of every picture of the pack."""
+    pictures = context.pack.pictures
+    return pixel_size(np.asarray([p.width for p in pictures]), np.asarray([p.height for p in pictures]))
+
+
+def chunks(rows: np.ndarray, size: int = CHUNK) -> Iterator[np.ndarray]:
+    for first in range(0, len(rows), size):
+        yield rows[first : first + size]

@@ -1,0 +1,83 @@
+"""Learning to look while learning to speak: attention supervision (grounded captioning paper, Eqs. 15 and 16).
+
+The captioner learns from true sentences as ever; at nouns, its attention is also drawn to where a frozen matcher looks,
+or to true boxes. Nothing of it is left when training ends: the captioner is as fast as one that learned alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from tellapart.distributed import global_mean
+from tellapart.errors import InputError
+from tellapart.losses.divergence import ATTENTION_LOSSES
+from tellapart.objectives.context import Context
+from tellapart.objectives.gaze import BoxGaze, GazeTargets, TeacherGaze
+from tellapart.objectives.likelihood import Likelihood
+from tellapart.types import Batch
+
+BOXES = "boxes"
+MEANS = ("words", "supervised")
+
+
+@dataclass(frozen=True)
+class Distillation:
+    """Likelihood plus lambda_1 times a loss on the attention at nouns."""
+
+    teacher: str = "pos-scan"
+    """A matcher with word-to-region attention: an earlier stage's name or a run folder. `boxes`: true boxes instead."""
+    loss: str = "kl"
+    """kl (Eq. 15, KL(beta || alpha)), kl-teacher-first (KL(alpha || beta), what the released code computes), nll (the
+    best region's log-likelihood), any-region (Eq. 16), any-region-mean (Eq. 16 over the number of right regions, as
+    released)."""
+    weight: float = 0.1
+    """lambda_1; 0 leaves plain likelihood."""
+    mean_over: str = "words"
+    """The attention's loss is added up and divided by the number of all words (Eqs. 15, 16), or of the supervised ones
+    (as released, where the same lambda_1 weighs about three times as much)."""
+    stored: bool = True
+    """Ask the teacher about the training captions once and keep its attention; else ask it at every step."""
+    likelihood: Likelihood = field(default_factory=Likelihood)
+    """How sentences are learned."""
+
+    def build(self, model: nn.Module, context: Context) -> DistillationObjective:
+        return DistillationObjective(self, model, context)
+
+
+class DistillationObjective(nn.Module):
+    def __init__(self, config: Distillation, model: nn.Module, context: Context) -> None:
+        super().__init__()
+        if config.loss not in ATTENTION_LOSSES:
+            raise InputError(
+                f"There is no attention loss '{config.loss}'; choose one of {', '.join(ATTENTION_LOSSES)}."
+            )
+        if config.mean_over not in MEANS:
+            raise InputError(f"The attention's loss is averaged over {' or '.join(MEANS)}, not '{config.mean_over}'.")
+        self.config, self.model = config, model
+        self.likelihood = config.likelihood.build(model, context)
+        self.loss = ATTENTION_LOSSES[config.loss]
+        self.gaze: TeacherGaze | BoxGaze
+        self.gaze = BoxGaze(context) if config.teacher == BOXES else TeacherGaze(context, config.teacher, config.stored)
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        found = self.likelihood.predict(batch)
+        if found.attention is None:
+            raise InputError(f"{type(self.model).__name__} looks at nothing, so its attention cannot be supervised.")
+        words = self.likelihood.words_loss(found)
+        targets = self.gaze(batch, self.training)
+        looks = self.look_losses(found.attention.float(), targets)  # [M]
+        supervised = targets.right.any(-1) if self.config.loss.startswith("any-region") else targets.sentence >= 0
+        look = global_mean(looks.sum(), (found.mask if self.config.mean_over == "words" else supervised).sum())
+        return {"loss": words + self.config.weight * look, "words": words, "attention": look}
+
+    def look_losses(self, attention: Tensor, targets: GazeTargets) -> Tensor:
+        """[M] from the captioner's attention [C, T - 1, R]. A captioner that may look away (a visual sentinel) has that
+        share as one more place, where the teacher never looks."""
+        beta = attention[targets.sentence, targets.place]  # [M, R]
+        away = (1 - beta.sum(-1, keepdim=True)).clamp(min=0)
+        beta = torch.cat([beta, away], -1)  # [M, R + 1]
+        wanted = targets.right if self.config.loss.startswith("any-region") else targets.weights
+        return self.loss(beta, nn.functional.pad(wanted, (0, 1)))

@@ -1,0 +1,143 @@
+"""Grounding of models whose gaze is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from grounded_world import grounded_context
+from tellapart.captioning.up_down import UpDown
+from tellapart.errors import InputError
+from tellapart.evaluation import EVALUATIONS
+from tellapart.evaluation.grounding import class_table, evaluate_grounding, evaluate_grounding_fully, region_ceiling
+from tellapart.matching.scan import SCAN
+from tellapart.matching.vse import VSE
+from tellapart.objectives.context import Context
+from tellapart.types import Encoded, Forced, Images, State, Step, Texts
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
+    yield grounded_context(tmp_path_factory.mktemp("grounded") / "pack")
+
+
+class Parrot(nn.Module):
+    """Says one sentence about every picture and looks at a given region for each word it is about to say."""
+
+    def __init__(self, context: Context, sentence: str, looks: dict[str, int]) -> None:
+        super().__init__()
+        vocabulary = context.pack.vocabulary
+        self.sentence = torch.tensor([*vocabulary.encode(sentence.split()), 2])
+        self.region = torch.full((len(vocabulary),), 3)
+        for word, region in looks.items():
+            self.region[vocabulary.ids[word]] = region
+
+    def start(self, images: Images) -> State:
+        return {"time": torch.zeros(len(images), dtype=torch.long)}
+
+    def step(self, word: Tensor, state: State) -> Step:
+        said = self.sentence[state["time"].clamp(max=len(self.sentence) - 1)]
+        logits = nn.functional.one_hot(said, len(self.region)).float() * 50
+        return Step(logits, {"time": state["time"] + 1}, self._gaze(said))
+
+    def forward(self, images: Images, tokens: Tensor) -> Forced:
+        said = tokens[:, 1:]
+        return Forced(nn.functional.one_hot(said, len(self.region)).float() * 50, self._gaze(said))
+
+    def _gaze(self, said: Tensor) -> Tensor:
+        return nn.functional.one_hot(self.region[said], 4).float()
+
+
+class Pointer(nn.Module):
+    """A matcher whose words all look at one region; START, END and every first word are passed over."""
+
+    def __init__(self, region: int) -> None:
+        super().__init__()
+        self.region = region
+
+    def encode_image(self, images: Images) -> Encoded:
+        return Encoded(images.features, images.mask)
+
+    def encode_text(self, texts: Texts) -> Encoded:
+        return Encoded(texts.tokens.unsqueeze(-1).float(), texts.mask)
+
+    def attend(self, images: Encoded, texts: Encoded) -> Tensor:
+        weights = torch.zeros(*texts.vectors.shape[:2], images.vectors.shape[1])
+        weights[:, 2:-1, self.region] = 1
+        return weights
+
+
+def test_a_perfect_gaze(context: Context) -> None:
+    """Captions "a dog watches two men" and "men see a dog …": every object word, said and looked at rightly."""
+    found = evaluate_grounding(Parrot(context, "a dog watches two men", {"dog": 0, "men": 1}), context, "val")
+    assert found["attention_accuracy"] == found["attention_accuracy_words"] == 100
+    assert found["f1_all"] == found["f1_loc"] == 100
+    assert found["chair_words"] == found["chair_captions"] == 0
+    assert found["loss"] < 1e-6 and found["cider"] > 0
+
+
+def test_half_a_gaze(context: Context) -> None:
+    """The dog is found, the men are looked for in the corner: 50% over classes; precision and recall 1/2 each."""
+    found = evaluate_grounding(Parrot(context, "a dog watches two men", {"dog": 0}), context, "val")
+    assert found["attention_accuracy"] == found["f1_all"] == found["f1_loc"] == 50
+
+
+def test_half_a_sentence(context: Context) -> None:
+    """Only the dog is said, rightly located: dog 1, man 0 in precision and recall: 50 for all, and for loc too, where a
+    class never said still counts."""
+    found = evaluate_grounding(Parrot(context, "a dog", {"dog": 0}), context, "val")
+    assert found["f1_all"] == found["f1_loc"] == 50
+
+
+def test_a_caption_with_no_visual_word(context: Context) -> None:
+    found = evaluate_grounding(Parrot(context, "they run fast", {"dog": 0}), context, "val")
+    assert found["f1_all"] == found["f1_loc"] == found["chair_words"] == 0
+
+
+def test_a_matcher_is_judged_by_its_words(context: Context) -> None:
+    """All words look left: dogs right, men wrong. "men" as the first word is passed over, so it is wrong."""
+    found = evaluate_grounding(Pointer(0), context, "val")
+    assert found == {"attention_accuracy": 50.0, "attention_accuracy_words": 50.0}
+    # All look right: of the men, one caption of two begins with the word.
+    assert evaluate_grounding(Pointer(1), context, "val")["attention_accuracy"] == 25
+
+
+def test_real_models_run_through(context: Context) -> None:
+    torch.manual_seed(0)
+    captioner = UpDown(hidden=16, attention=8).build(context.inputs)
+    figures = evaluate_grounding_fully(captioner, context, "val")
+    for name in ("attention_accuracy", "f1_all", "f1_loc"):
+        assert figures[f"{name}_low"] <= figures[name] + 1e-3 and figures[name] <= figures[f"{name}_high"] + 1e-3
+    for nouns in (False, True):
+        matcher = SCAN(16, 8, nouns=nouns).build(context.inputs)
+        assert 0 <= EVALUATIONS["grounding-full"](matcher, context, "val")["attention_accuracy"] <= 100
+
+
+def test_the_ceiling_of_the_regions(context: Context) -> None:
+    """Every box here is some region's own."""
+    assert region_ceiling(context, "val") == {"region_ceiling": 100.0, "region_ceiling_words": 100.0}
+
+
+def test_one_row_a_class(context: Context) -> None:
+    rows = class_table(Parrot(context, "a dog watches two men", {"dog": 0}), context, "val")
+    assert [row["class"] for row in rows] == ["dog", "man"]
+    assert rows[0] == {
+        "class": "dog",
+        "words": 4,
+        "attention_accuracy": 100.0,
+        "precision": 100.0,
+        "said": 4.0,
+        "recall": 100.0,
+    }
+    assert rows[1]["precision"] == 0
+
+
+def test_what_cannot_be_judged_is_refused(context: Context, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="neither captions nor looks"):
+        evaluate_grounding(VSE(embedding=8).build(context.inputs), context, "val")
+    with pytest.raises(InputError, match="nothing in the split"):
+        evaluate_grounding(Pointer(0), context, "nowhere")

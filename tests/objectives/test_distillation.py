@@ -1,0 +1,164 @@
+"""Attention supervision: what is supervised, by what, and that it teaches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from grounded_world import grounded_context
+from tellapart.captioning.adaptive_attention import AdaptiveAttention
+from tellapart.captioning.neuraltalk import NeuralTalk2
+from tellapart.captioning.up_down import UpDown
+from tellapart.errors import InputError
+from tellapart.losses.divergence import ATTENTION_LOSSES
+from tellapart.matching.scan import SCAN
+from tellapart.matching.word_attention import word_attention
+from tellapart.metrics.boxes import overlap
+from tellapart.objectives.context import Context
+from tellapart.objectives.distillation import Distillation, DistillationObjective
+from tellapart.objectives.gaze import BoxGaze, TeacherGaze, overlaps
+from tellapart.types import Batch
+
+UP_DOWN = UpDown(hidden=16, attention=8, dropout=0.0)
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
+    made = grounded_context(tmp_path_factory.mktemp("grounded") / "pack")
+    torch.manual_seed(0)
+    teachers = {name: SCAN(16, 8, nouns=name == "pos-scan").build(made.inputs).eval() for name in ("scan", "pos-scan")}
+    yield replace(made, models=teachers)
+
+
+def whole(context: Context, split: str = "train") -> Batch:
+    return context.batches.batch(context.pack.split(split).captions)
+
+
+def objective(context: Context, config: Distillation, model: object = UP_DOWN) -> DistillationObjective:
+    torch.manual_seed(1)
+    return config.build(model.build(context.inputs), context)  # type: ignore[attr-defined]
+
+
+def test_only_nouns_are_supervised(context: Context) -> None:
+    """The first captions: "a dog watches two men", "men see a dog in a park", "they run fast" (no noun at all)."""
+    targets = TeacherGaze(context, "pos-scan")(whole(context), training=True)
+    first = targets.sentence < 3
+    places = list(zip(targets.sentence[first].tolist(), targets.place[first].tolist()))
+    assert places == [(0, 1), (0, 4), (1, 0), (1, 3), (1, 6)]
+    assert torch.allclose(targets.weights.sum(-1), torch.ones(len(targets.weights)), atol=2e-3)
+
+
+@pytest.mark.parametrize("teacher", ["scan", "pos-scan"])
+def test_stored_attention_is_the_teachers(context: Context, teacher: str) -> None:
+    batch = whole(context)
+    stored, asked = (TeacherGaze(context, teacher, stored)(batch, training=True) for stored in (True, False))
+    assert torch.equal(stored.sentence, asked.sentence) and torch.equal(stored.place, asked.place)
+    assert torch.allclose(stored.weights, asked.weights, atol=1e-3)
+    direct = word_attention(context.model(teacher), batch.images, batch.texts, batch.owner)
+    # The word at place p of a caption is token p + 1 of the padded sentence, after START.
+    assert torch.allclose(asked.weights, direct[asked.sentence, asked.place + 1], atol=1e-6)
+
+
+def test_teacher_knows_other_splits_too(context: Context) -> None:
+    targets = TeacherGaze(context, "pos-scan")(whole(context, "val"), training=False)
+    assert len(targets.sentence) == 10
+
+
+def test_true_boxes_mark_right_regions(context: Context) -> None:
+    """Regions: left half, right half, everything, a corner. The dog is left, the men right.
+
+    Overlaps of the left box: 1 with the left half, over 1/2 with everything (251 of 501 pixels at long side 500:
+    0.501, and that is over 0.5), little with the right half.
+    """
+    targets = BoxGaze(context)(whole(context), training=True)
+    first = targets.sentence == 0
+    assert targets.place[first].tolist() == [1, 4]
+    assert targets.right[first].tolist() == [[True, False, True, False], [False, True, True, False]]
+    assert targets.weights[first].argmax(-1).tolist() == [0, 1]
+    assert torch.allclose(targets.weights.sum(-1), torch.ones(len(targets.weights)))
+
+
+def test_overlaps_equal_the_metric() -> None:
+    random = np.random.default_rng(0)
+    first, second = (np.sort(random.uniform(0, 400, (3, n, 2, 2)), axis=2).reshape(3, n, 4) for n in (4, 2))
+    expected = overlap(first[:, :, None], second[:, None])
+    assert np.allclose(overlaps(torch.from_numpy(first), torch.from_numpy(second)).numpy(), expected)
+
+
+@pytest.mark.parametrize("loss", list(ATTENTION_LOSSES))
+@pytest.mark.parametrize("teacher", ["boxes", "scan"])
+def test_loss_is_likelihood_plus_weighted_attention(context: Context, loss: str, teacher: str) -> None:
+    """With lambda_1 = 0 the loss is the likelihood's; with 2 it is that plus twice the attention's."""
+    batch = whole(context)
+    plain = objective(context, Distillation(teacher, loss, weight=0.0))(batch)
+    heavy = objective(context, Distillation(teacher, loss, weight=2.0))(batch)
+    assert plain["loss"].item() == pytest.approx(plain["words"].item())
+    assert heavy["loss"].item() == pytest.approx((plain["words"] + 2 * heavy["attention"]).item(), rel=1e-5)
+
+
+def test_means_differ_by_the_share_of_nouns(context: Context) -> None:
+    batch = whole(context)
+    words = objective(context, Distillation("pos-scan"))(batch)["attention"].item()
+    nouns = objective(context, Distillation("pos-scan", mean_over="supervised"))(batch)["attention"].item()
+    count = len(TeacherGaze(context, "pos-scan")(batch, training=True).sentence)
+    assert words * int((batch.texts.tokens[:, 1:] != 0).sum()) == pytest.approx(nouns * count, rel=1e-4)
+
+
+def test_a_batch_without_nouns_teaches_words_only(context: Context) -> None:
+    batch = context.batches.batch(np.asarray([2, 5]))
+    for teacher in ("boxes", "pos-scan"):
+        for mean_over in ("words", "supervised"):
+            found = objective(context, Distillation(teacher, mean_over=mean_over))(batch)
+            assert found["attention"].item() == 0 and found["loss"].isfinite()
+
+
+@pytest.mark.parametrize(
+    "model", [UP_DOWN, AdaptiveAttention(hidden=16, attention=8, dropout=0.0, attention_dropout=0.0)]
+)
+@pytest.mark.parametrize(("teacher", "loss"), [("boxes", "nll"), ("pos-scan", "kl"), ("pos-scan", "kl-teacher-first")])
+def test_the_gaze_is_learned(context: Context, model: object, teacher: str, loss: str) -> None:
+    learner = objective(context, Distillation(teacher, loss, weight=1.0), model)
+    optimiser = torch.optim.Adam(learner.parameters(), 0.02)
+    batch = whole(context)
+    before = learner(batch)["attention"].item()
+    for _ in range(25):
+        optimiser.zero_grad()
+        found = learner(batch)
+        found["loss"].backward()
+        optimiser.step()
+    assert found["attention"].item() < 0.7 * before
+    assert (
+        all(parameter.grad is None for parameter in context.models[teacher].parameters())
+        if teacher != "boxes"
+        else True
+    )
+
+
+def test_teacher_is_no_part_of_what_is_saved(context: Context) -> None:
+    names = objective(context, Distillation("pos-scan")).state_dict()
+    assert all(name.startswith(("model.", "likelihood.")) for name in names)
+
+
+def test_what_cannot_be_supervised_is_refused(context: Context) -> None:
+    with pytest.raises(InputError, match="no attention loss"):
+        objective(context, Distillation(loss="l2"))
+    with pytest.raises(InputError, match="averaged over"):
+        objective(context, Distillation(mean_over="pictures"))
+    with pytest.raises(InputError, match="looks at nothing"):
+        objective(context, Distillation("boxes"), NeuralTalk2(hidden=16))(whole(context))
+    gaze = BoxGaze(context)
+    batch = whole(context)
+    with pytest.raises(InputError, match="grid or regions"):
+        gaze(replace(batch, images=replace(batch.images, boxes=None)), training=True)
+
+
+def test_a_pack_without_noun_marks_is_refused(tmp_path: Path, context: Context) -> None:
+    bare = grounded_context(tmp_path / "pack")
+    (bare.pack.folder / "columns" / "nouns.npy").unlink()
+    with pytest.raises(InputError, match="noun marks"):
+        TeacherGaze(replace(bare, models=context.models), "scan")
