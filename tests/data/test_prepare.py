@@ -165,6 +165,16 @@ def test_vocabulary_of_another_pack(tmp_path: Path) -> None:
     assert second.vocabulary.decode(second.tokens.tolist()) == "a grey ."
 
 
+def test_vocabulary_of_a_run(tmp_path: Path) -> None:
+    """A run keeps vocabulary.json, and the rules in data.json."""
+    source = flickr(tmp_path / "tiny")
+    first, _ = run(source, tmp_path / "one", rules="vse")
+    first.vocabulary.save(tmp_path / "run" / "vocabulary.json")
+    write(tmp_path / "run" / "data.json", json.dumps({"rules": first.manifest["rules"]}))
+    second = prepare(PrepareOptions(str(source), tmp_path / "two", vocabulary_from=tmp_path / "run"))
+    assert second.fingerprint == first.fingerprint and second.manifest["rules"] == first.manifest["rules"]
+
+
 def test_splits_by_hash_stay_when_pictures_are_added(tmp_path: Path) -> None:
     names = [f"{k:03d}.png" for k in range(60)]
     draw(tmp_path / "in", names, (4, 4))
@@ -333,6 +343,23 @@ def test_an_older_pack_and_other_folders_are_safe(tmp_path: Path) -> None:
     write(tmp_path / "home" / "letter.txt", "dear")
     with pytest.raises(InputError, match="is not a pack, so it is left alone"):
         run(source, tmp_path / "home", overwrite=True)
+
+
+def test_a_failure_while_writing_leaves_nothing_or_the_older_pack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = flickr(tmp_path / "tiny")
+    older, _ = run(source, tmp_path / "older")
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("tellapart.data.pack.save_array", fail)
+    for out in (tmp_path / "new", tmp_path / "older"):
+        with pytest.raises(OSError, match="disk is full"):
+            run(source, out, overwrite=True)
+    assert sorted(os.listdir(tmp_path)) == ["older", "tiny"]
+    assert Pack(tmp_path / "older").fingerprint == older.fingerprint
 
 
 def test_recognition(tmp_path: Path, table: Path) -> None:

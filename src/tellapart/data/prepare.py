@@ -142,14 +142,11 @@ def choose_rules(options: PrepareOptions) -> tuple[TextRules, Vocabulary | None]
     vocabulary, rules = None, preset(options.rules or "default")
     if options.vocabulary_from is not None:
         vocabulary = Vocabulary.load(options.vocabulary_from / "vocabulary.json")
-        described = [
-            path
-            for path in (options.vocabulary_from / "pack.json", options.vocabulary_from / "rules.json")
-            if path.is_file()
-        ]
+        # pack.json in a pack, data.json in a run: both tell by which rules the words were cut.
+        files = (options.vocabulary_from / "pack.json", options.vocabulary_from / "data.json")
+        described = [path for path in files if path.is_file()]
         if described and options.rules is None:
-            stored = read_json(described[0])
-            rules = TextRules(**stored.get("rules", stored))
+            rules = TextRules(**read_json(described[0])["rules"])
     given = {name: getattr(options, name) for name in ("lower", "words", "min_count", "max_length", "vocabulary")}
     changed = {name: value for name, value in given.items() if value is not None}
     if changed.get("max_length") == 0:
