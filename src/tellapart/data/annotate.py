@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from tellapart.data.finish import noun_column
 from tellapart.data.object_words import ObjectSettings, annotate_objects
@@ -23,7 +23,7 @@ from tellapart.text.sentence_targets import encode_sentences, load_targets
 class AnnotateOptions:
     """Compute columns beside a pack's captions: nouns, object words, sentence targets."""
 
-    pack: Positional[Path]
+    pack: Positional[Annotated[Path, arg(metavar="PACK")]]
     """The pack to annotate."""
     nouns: bool = False
     """Mark the nouns (column `nouns`, one bool a word)."""

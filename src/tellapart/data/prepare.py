@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from tellapart.data.assemble import assemble, decide_splits, parse_shares
 from tellapart.data.closing_report import print_report
@@ -27,7 +27,7 @@ from tellapart.text.vocabulary import Vocabulary
 class PrepareOptions:
     """Read pictures and captions in any known format and write them as one pack."""
 
-    source: Positional[str]
+    source: Positional[Annotated[str, arg(metavar="SOURCE")]]
     """A folder or file of pictures and captions; or `scenes`, the built-in data."""
     out: Path
     """The pack to write. It appears whole or not at all."""
