@@ -20,7 +20,8 @@ BOX = (0.0, 0.0, 1.0, 1.0)
 
 
 def picture_pack(folder: Path, features: bool = True) -> Pack:
-    """Eight pictures: four to train on, two to validate, two to test; all captioned with words found nowhere else."""
+    """Eight pictures: four to train on, two to validate, two to test; all captioned with words found nowhere
+    else."""
     splits = ["train"] * 4 + ["val"] * 2 + ["test"] * 2
     pictures = [Picture(f"p{row}", f"p{row}.jpg", split, 100, 80) for row, split in enumerate(splits)]
     captions = [

@@ -110,8 +110,8 @@ def test_a_sequence_equals_its_steps(slots: int, rows: int) -> None:
 def test_gates_by_hand() -> None:
     """With all gate weights zero and biases 0 and 1: g_i = s(0) = 0.5, g_f = s(1) = 0.7311.
 
-    From M = 0 the new memory is 0.5 tanh(M~), so every unit lies in (-0.5, 0.5); from M = 2 it moves by 2 * 0.7311 =
-    1.4621.
+    From M = 0 the new memory is 0.5 tanh(M~), so every unit lies in (-0.5, 0.5); from M = 2 it moves by 2 *
+    0.7311 = 1.4621.
     """
     memory = RecurrentMemory(4, 1, 2, 2, 2)
     with torch.no_grad():

@@ -108,8 +108,8 @@ def test_picture_loss_is_equation_12_and_13(context: Context) -> None:
 
 
 def test_gradient_flows_through_the_memories_alone(context: Context) -> None:
-    """The words said are constants: the table that chose them learns nothing, encoder, memories and reconstructor
-    do."""
+    """The words said are constants: the table that chose them learns nothing, encoder, memories and
+    reconstructor do."""
     model = SMALL.build(context.inputs)
     objective = VisualAlignment(longest=5).build(model, context)
     assert not any("projection" in name for name, _ in objective.named_parameters())

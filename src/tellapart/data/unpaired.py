@@ -38,7 +38,7 @@ class CorpusFilter:
     least_count: int = 5
     """A word belongs to the vocabulary from this many occurrences in the corpus."""
     held_out: float = 0.01
-    """Share of the corpus kept as `val`, to measure the loss on."""
+    """Share of the corpus kept as `val`, to measure the loss on, where the corpus has no `val` of its own."""
 
 
 @dataclass(frozen=True)
@@ -137,11 +137,12 @@ def _refuse_same(pictures: Pack, corpus: Pack, folder: Path) -> None:
 
 
 def _corpus_captions(corpus: Pack, kept: np.ndarray, held_out: float) -> list[Caption]:
-    """The kept sentences; a fixed random share is `val`, the others `train`."""
-    rows = np.flatnonzero(kept)
-    shuffled = np.random.default_rng(0).permutation(rows)
-    apart = set(shuffled[: round(held_out * len(rows))].tolist())
-    read = corpus.captions
+    """The kept sentences in train and val: as the corpus itself has it, or by a fixed random draw where it has no
+    val."""
+    rows, read = np.flatnonzero(kept), corpus.captions
+    apart = {row for row in rows.tolist() if read[row].split == "val"}
+    if not apart:
+        apart = set(np.random.default_rng(0).permutation(rows)[: round(held_out * len(rows))].tolist())
     return [
         Caption(NO_PICTURE, read[row].text, read[row].words, "val" if row in apart else "train")
         for row in rows.tolist()
