@@ -1,0 +1,40 @@
+"""Files and folders appear whole or not at all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tellapart.data.files import atomic_folder, atomic_path, read_json, write_json
+from tellapart.errors import InputError
+
+
+def test_a_failure_leaves_the_older_file(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", [1])
+    with pytest.raises(RuntimeError), atomic_path(tmp_path / "a.json") as partial:
+        partial.write_text("half")
+        raise RuntimeError
+    assert read_json(tmp_path / "a.json") == [1] and os.listdir(tmp_path) == ["a.json"]
+
+
+def test_a_failure_leaves_the_older_folder(tmp_path: Path) -> None:
+    with atomic_folder(tmp_path / "a") as partial:
+        (partial / "one").write_text("1")
+    with pytest.raises(RuntimeError), atomic_folder(tmp_path / "a") as partial:
+        (partial / "two").write_text("2")
+        raise RuntimeError
+    assert os.listdir(tmp_path) == ["a"] and os.listdir(tmp_path / "a") == ["one"]
+    with atomic_folder(tmp_path / "a") as partial:
+        (partial / "two").write_text("2")
+    assert os.listdir(tmp_path) == ["a"] and os.listdir(tmp_path / "a") == ["two"]
+
+
+def test_bad_json_names_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"a": 1,\n"b"}')
+    with pytest.raises(InputError, match=r"a.json, line 2: broken JSON"):
+        read_json(tmp_path / "a.json")
+    (tmp_path / "b.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_json(tmp_path / "b.json")
+    with pytest.raises(InputError, match="does not exist"):
+        read_json(tmp_path / "c.json")
