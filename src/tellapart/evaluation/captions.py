@@ -13,7 +13,9 @@ from torch.nn import functional
 from tellapart.captioning.fast_path import predictions
 from tellapart.decoding import Constraints, Decoded, bad_endings, beam, greedy
 from tellapart.losses.likelihood import WordCrossEntropy
+from tellapart.metrics.cider import cider_d
 from tellapart.objectives.context import Context
+from tellapart.text.vocabulary import PAD
 
 CHUNK = 256
 MAX_WORDS = 20
@@ -82,11 +84,16 @@ def join(parts: list[Decoded]) -> Decoded:
 
 def token_cider(context: Context, pictures: np.ndarray, tokens: Tensor) -> float:
     """Mean CIDEr-D on word ids, END a word, document frequencies from these pictures' own captions."""
-    from tellapart.metrics.token_reward import TokenCider
-
     references, owner = references_of(context, pictures)
-    cider = TokenCider.from_references(references, owner)
-    return float(cider.reward(tokens.cpu(), torch.arange(len(pictures))).mean())
+    groups: list[list[str]] = [[] for _ in pictures]
+    for picture, sentence in zip(owner.tolist(), _spelled(references)):
+        groups[picture].append(sentence)
+    return cider_d(_spelled(tokens), groups).corpus
+
+
+def _spelled(tokens: Tensor) -> list[str]:
+    """Ids as words, so that a metric of sentences can be asked about them."""
+    return [" ".join(str(word) for word in row if word != PAD) for row in tokens.tolist()]
 
 
 def references_of(context: Context, pictures: np.ndarray) -> tuple[Tensor, Tensor]:

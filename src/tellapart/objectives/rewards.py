@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from tellapart.data.sampling import split_rows
+from tellapart.data.usual_nouns import usual_nouns
 from tellapart.decoding import with_start
 from tellapart.errors import InputError
 from tellapart.metrics.bleu import bleu_of
 from tellapart.metrics.encoded import Encoded as Captions
 from tellapart.metrics.encoded import WordIds
-from tellapart.metrics.token_reward import TokenCider
 from tellapart.objectives.context import Context
 from tellapart.protocols import Matcher
 from tellapart.text.vocabulary import PAD
@@ -45,6 +45,8 @@ class CaptionReward:
     """Scores sampled sentences. Not an nn.Module: it learns nothing and has nothing to save."""
 
     def __init__(self, config: Rewards, context: Context) -> None:
+        from tellapart.metrics.token_reward import TokenCider
+
         self.config, self.device = config, context.device
         rows = split_rows(context.pack, context.train_split)
         captions = rows.captions[context.pack.owner[rows.captions] >= 0]
@@ -56,7 +58,10 @@ class CaptionReward:
         self.cider = TokenCider.from_references(references, owner) if config.cider else None
         self.bleu = TokenBleu(references.numpy(), owner.numpy()) if config.bleu else None
         self.matcher: nn.Module | None = None
+        self.nouns: Tensor | None = None  # [V]: POS-SCAN asks which words of a sentence are nouns
         if config.matcher:
+            if context.pack.has_column("nouns"):
+                self.nouns = torch.from_numpy(usual_nouns(context.pack)).to(context.device)
             self.matcher = context.model(config.matcher)
             if not isinstance(self.matcher, Matcher):
                 raise InputError(f"'{config.matcher}' is no matcher, so its score cannot be a reward.")
@@ -75,14 +80,14 @@ class CaptionReward:
             score = self.bleu.reward(tokens.cpu().numpy(), pictures.numpy())
             total += self.config.bleu * torch.from_numpy(score).to(total)
         if self.matcher is not None:
-            total += self.config.matching * match(self.matcher, tokens, batch, owner).to(total)
+            total += self.config.matching * match(self.matcher, tokens, batch, owner, self.nouns).to(total)
         return total
 
 
-def match(matcher: nn.Module, tokens: Tensor, batch: Batch, owner: Tensor) -> Tensor:
-    """A matcher's score [N] of each sentence with its own picture."""
+def match(matcher: nn.Module, tokens: Tensor, batch: Batch, owner: Tensor, nouns: Tensor | None = None) -> Tensor:
+    """A matcher's score [N] of each sentence with its own picture; `nouns` [V] marks words that are usually nouns."""
     whole = with_start(tokens)
-    texts = Texts(whole, (whole != PAD).sum(1))
+    texts = Texts(whole, (whole != PAD).sum(1), {} if nouns is None else {"nouns": nouns[whole]})
     scores = matcher.score(matcher.encode_image(batch.images), matcher.encode_text(texts))  # [I, N]
     return scores[owner, torch.arange(len(owner), device=owner.device)]
 

@@ -1,0 +1,61 @@
+"""Judging captions: loss against a loop, CIDEr-D of perfect captions, chunks joined."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from tellapart.captioning.up_down import UpDown
+from tellapart.decoding import Decoded, beam, log_prob
+from tellapart.evaluation import captions
+from tellapart.evaluation.captions import decode, join, mean_loss, references_of, token_cider, validate_captions
+from tiny_world import tiny_context
+
+
+def test_validation_figures(tmp_path: Path) -> None:
+    context = tiny_context(tmp_path)
+    model = UpDown(hidden=8, attention=8).build(context.inputs).train()
+    figures = validate_captions(model, context, "val")
+    assert set(figures) == {"loss", "cider"} and figures["cider"] >= 0
+    assert model.training
+
+
+def test_mean_loss_is_a_mean_over_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captions, "CHUNK", 3)
+    context = tiny_context(tmp_path)
+    model = UpDown(hidden=8, attention=8).build(context.inputs).eval()
+    rows = context.pack.split("train").captions
+    total, words = 0.0, 0
+    for row in rows:
+        batch = context.batches.batch(rows[rows == row])
+        total -= float(log_prob(model, batch.images, batch.texts.tokens))
+        words += int(batch.texts.lengths[0]) - 1
+    assert mean_loss(model, context, rows) == pytest.approx(total / words, rel=1e-5)
+
+
+def test_references_score_high_and_strangers_low(tmp_path: Path) -> None:
+    context = tiny_context(tmp_path)
+    pictures = context.pack.split("train").pictures
+    references, owner = references_of(context, pictures)
+    first = references[[int((owner == picture).nonzero()[0]) for picture in range(len(pictures))]]
+    assert token_cider(context, pictures, first) > 3
+    assert token_cider(context, pictures, first.roll(1, 0)) < token_cider(context, pictures, first)
+
+
+def test_decoding_in_chunks_equals_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captions, "CHUNK", 3)
+    context = tiny_context(tmp_path)
+    model = UpDown(hidden=8, attention=8).build(context.inputs).eval()
+    pictures = context.pack.split("train").pictures
+    whole = beam(model, context.batches.images(pictures), 3)
+    parts = decode(model, context, pictures, 3)
+    assert torch.equal(parts.tokens, whole.tokens)
+    torch.testing.assert_close(parts.log_probability, whole.log_probability)
+
+
+def test_join_pads() -> None:
+    short = Decoded(torch.tensor([[4, 2]]), torch.tensor([-1.0]), torch.ones(1, 2, 3))
+    long = Decoded(torch.tensor([[4, 5, 2]]), torch.tensor([-2.0]), torch.ones(1, 3, 3))
+    both = join([short, long])
+    assert both.tokens.tolist() == [[4, 2, 0], [4, 5, 2]]
+    assert both.attention is not None and both.attention[0, 2].sum() == 0

@@ -1,0 +1,164 @@
+"""Contrastive learning: which mismatched captions are drawn, what the reference is asked, and that it resumes."""
+
+import copy
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tellapart.captioning.adaptive_attention import AdaptiveAttention
+from tellapart.captioning.neuraltalk import NeuralTalk2
+from tellapart.decoding import log_prob
+from tellapart.errors import InputError
+from tellapart.objectives.context import Context
+from tellapart.objectives.mismatched import MismatchedPictures, captions_of
+from tellapart.objectives.reference_contrast import ReferenceContrastLearning, ReferenceContrastObjective
+from tiny_world import tiny_context
+
+NEURALTALK = NeuralTalk2(hidden=8, dropout=0.0)
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    return tiny_context(tmp_path)
+
+
+def built(context: Context, **settings: object) -> ReferenceContrastObjective:
+    """Target and reference with the same weights, and no dropout."""
+    torch.manual_seed(0)
+    model = NEURALTALK.build(context.inputs)
+    context.models["mle"] = copy.deepcopy(model)
+    return ReferenceContrastLearning(reference="mle", **settings).build(model, context)
+
+
+def test_identical_models_start_at_two_ln_two(context: Context) -> None:
+    """J = 2 ln(1/2) a pair, yet the gradient is not zero (paper 1, section 4.3)."""
+    objective = built(context).train()
+    figures = objective(context.batches.batch(context.pack.split("train").captions[:6]))
+    assert figures["loss"].item() == pytest.approx(2 * math.log(2), abs=1e-5)
+    figures["loss"].backward()
+    assert sum(float(parameter.grad.abs().sum()) for parameter in objective.model.parameters()) > 1e-3
+    assert all(parameter.grad is None for parameter in objective.reference.parameters())
+
+
+@pytest.mark.parametrize(("parts", "pairs"), [("both", 2), ("positive", 1), ("negative", 1)])
+def test_parts(context: Context, parts: str, pairs: int) -> None:
+    objective = built(context, parts=parts).train()
+    loss = objective(context.batches.batch(context.pack.split("train").captions[:6]))["loss"]
+    assert loss.item() == pytest.approx(pairs * math.log(2), abs=1e-5)
+
+
+def test_loss_equals_pair_by_pair(context: Context) -> None:
+    """Another target than reference: Eq. 10 with every pair scored alone."""
+    objective = built(context, rounds=3).train()
+    torch.manual_seed(5)
+    for parameter in objective.model.parameters():
+        parameter.data += 0.2 * torch.randn_like(parameter)
+    batch = context.batches.pictures_and_captions(context.pack.split("train").pictures[:3])
+    texts, owner = {}, {}
+
+    def remember(found: tuple) -> tuple:
+        texts["all"], owner["all"] = found
+        return found
+
+    original = objective.mismatched_texts
+    objective.mismatched_texts = lambda batch: remember(original(batch))  # type: ignore[method-assign]
+    loss = objective(batch)["loss"].item()
+
+    def g(tokens: torch.Tensor, picture: int) -> float:
+        image = batch.images.select(torch.tensor([picture]))
+        tokens = tokens[: int((tokens != 0).sum())].unsqueeze(0)
+        return float(log_prob(objective.model, image, tokens) - log_prob(objective.reference, image, tokens))
+
+    true = [g(tokens, int(own)) for tokens, own in zip(batch.texts.tokens, batch.owner)]
+    wrong = [g(tokens, int(own)) for tokens, own in zip(texts["all"].tokens, owner["all"])]
+    expected = -np.mean([math.log(1 / (1 + math.exp(-x))) for x in true])
+    expected -= np.mean([math.log(1 - 1 / (1 + math.exp(-x))) for x in wrong])
+    assert len(wrong) == 3 * len(true)
+    assert loss == pytest.approx(expected, rel=1e-4)
+
+
+def test_mismatched_captions_are_whole_other_pictures(context: Context) -> None:
+    """K = 5 other pictures a slot, all captions of each, none of the slot's own."""
+    objective = built(context).train()
+    batch = context.batches.pictures_and_captions(context.pack.split("train").pictures[:4])
+    _, owner = objective.mismatched_texts(batch)
+    assert torch.bincount(owner).tolist() == [10, 10, 10, 10]
+
+
+def test_walk_serves_all_before_any_again() -> None:
+    pictures = np.arange(10, 22)
+    walk = MismatchedPictures(pictures)
+    stranger = torch.full((4,), 99)
+    drawn = torch.cat([walk.draw(stranger) for _ in range(3)])
+    assert sorted(drawn.tolist()) == pictures.tolist()
+    again = torch.cat([walk.draw(stranger) for _ in range(3)])
+    assert sorted(again.tolist()) == pictures.tolist()
+
+
+def test_walk_never_gives_a_picture_to_itself() -> None:
+    walk = MismatchedPictures(np.arange(3))
+    own = torch.tensor([0, 1, 2, 0, 1, 2])
+    for _ in range(50):
+        assert not (walk.draw(own) == own).any()
+
+
+def test_walk_resumes() -> None:
+    torch.manual_seed(3)
+    walk = MismatchedPictures(np.arange(9))
+    walk.draw(torch.tensor([1, 2, 3, 4, 5]))
+    other = MismatchedPictures(np.arange(9))
+    other.load_state_dict(walk.state_dict())
+    state = torch.get_rng_state()
+    first = [walk.draw(torch.tensor([0, 0, 0, 0, 0])).tolist() for _ in range(4)]
+    torch.set_rng_state(state)
+    assert first == [other.draw(torch.tensor([0, 0, 0, 0, 0])).tolist() for _ in range(4)]
+
+
+def test_captions_of_takes_what_there_is(context: Context) -> None:
+    rows, slots = captions_of(context.pack, np.array([3, 5]), np.array([9, 1]))
+    assert slots.tolist() == [0, 0, 1]
+    assert context.pack.owner[rows].tolist() == [3, 3, 5]
+
+
+def test_reference_is_asked_once_about_true_pairs(context: Context) -> None:
+    objective = built(context).train()
+    captions = context.pack.split("train").captions
+    objective(context.batches.batch(captions[:6]))
+    known = objective.known.clone()
+    assert not known[captions].isnan().any() and known[context.pack.split("val").captions].isnan().all()
+    batch = context.batches.batch(captions[4:9])
+    expected = log_prob(objective.reference, batch.images, batch.texts.tokens, batch.owner)
+    torch.testing.assert_close(known[batch.captions], expected, atol=1e-5, rtol=1e-5)
+    objective.fill = lambda: pytest.fail("asked again")  # type: ignore[method-assign, assignment]
+    objective(batch)
+
+
+def test_modes(context: Context) -> None:
+    """Training turns dropout on in the target only; validation neither moves the walk nor needs the table."""
+    objective = built(context).train()
+    assert objective.model.training and not objective.reference.training
+    objective.eval()
+    before = objective.mismatched.position.clone()
+    batch = context.batches.batch(context.pack.split("val").captions)
+    first, second = objective(batch)["loss"], objective(batch)["loss"]
+    assert torch.equal(first, second) and torch.equal(before, objective.mismatched.position)
+
+
+def test_reference_of_another_architecture(context: Context) -> None:
+    context.models["aa"] = AdaptiveAttention(hidden=8, attention=8).build(context.inputs)
+    objective = ReferenceContrastLearning("aa").build(NEURALTALK.build(context.inputs), context).train()
+    figures = objective(context.batches.batch(context.pack.split("train").captions[:6]))
+    assert torch.isfinite(figures["loss"])
+
+
+def test_another_vocabulary_is_refused(context: Context) -> None:
+    from tellapart.text.vocabulary import Vocabulary
+
+    other = Vocabulary.from_words(["else"])
+    stranger = replace(context, load_run=lambda name: (NEURALTALK.build(context.inputs), other))
+    with pytest.raises(InputError, match="another vocabulary"):
+        ReferenceContrastLearning("runs/other").build(NEURALTALK.build(context.inputs), stranger)
