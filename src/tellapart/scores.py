@@ -1,15 +1,17 @@
-"""Score matrices [pictures, sentences]: cosine of global vectors. Cross-attention of local ones is in
-cross_attention."""
+"""Score matrices [pictures, sentences]: the cosine of global vectors, and the cross attention of local ones."""
 
 from __future__ import annotations
 
 import torch.nn.functional as F
 from torch import Tensor
 
+from tellapart.cross_attention import Attention, attention_weights, cross_attention
+
+__all__ = ["Attention", "attention_weights", "cosine", "cross_attention", "unit"]
+
 
 def cosine(images: Tensor, texts: Tensor) -> Tensor:
-    """Cosine of every picture vector [I, E] with every sentence vector [C, E] (ConVSE paper, Eq. 1): [I,
-    C]."""
+    """Cosine of every picture [I, E] with every sentence [C, E] (ConVSE paper, Eq. 1): [I, C]."""
     return unit(images) @ unit(texts).t()
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from tellapart.errors import InputError
 from tellapart.text.vocabulary import PAD, UNK, Vocabulary
 from tellapart.types import ModelInputs, Texts
 
@@ -29,23 +30,20 @@ class WordEmbedding(nn.Module):
         return self.table(tokens)  # [C, T, W]
 
 
-def word_embedding(
-    inputs: ModelInputs, width: int, vectors: str = "", trainable: bool = True
-) -> WordEmbedding:
-    """A fresh table of this width, or one that starts from the word vectors called `vectors` (their width
-    counts).
+def word_embedding(inputs: ModelInputs, width: int, vectors: str = "", trainable: bool = True) -> WordEmbedding:
+    """A table of this width, fresh or started from the word vectors called `vectors`, which must be as wide.
 
-    Words that the vectors lack keep their random start. When a checkpoint is about to be loaded, the
-    vectors' width is all that is needed, and it is read from them unless `width` already says it.
+    Words that the vectors lack keep their random start. Nothing is read when a checkpoint is about to be loaded.
     """
-    if not vectors:
-        return WordEmbedding(len(inputs.vocabulary), width, trainable)
-    if not inputs.load_pretrained and width:
-        return WordEmbedding(len(inputs.vocabulary), width, trainable)
-    known, values = _read_vectors(vectors, inputs.vocabulary)
-    embedding = WordEmbedding(len(inputs.vocabulary), values.shape[1], trainable)
-    with torch.no_grad():
-        embedding.table.weight[known] = values
+    embedding = WordEmbedding(len(inputs.vocabulary), width, trainable)
+    if vectors and inputs.load_pretrained:
+        known, values = _read_vectors(vectors, inputs.vocabulary)
+        if values.shape[1] != width:
+            raise InputError(
+                f"The word vectors {vectors} are {values.shape[1]} wide; set word_width to that, not {width}."
+            )
+        with torch.no_grad():
+            embedding.table.weight[known] = values
     return embedding
 
 
@@ -85,13 +83,11 @@ class WordNoise(nn.Module):
 
     def _shorten(self, texts: Texts, word: Tensor) -> Texts:
         words = texts.lengths - 2
-        doomed = torch.minimum(
-            (words * self.delete).floor().long(), (texts.lengths - SMALLEST_SENTENCE).clamp(min=0)
-        )
+        doomed = torch.minimum((words * self.delete).floor().long(), (texts.lengths - SMALLEST_SENTENCE).clamp(min=0))
         draw = torch.rand(word.shape, device=word.device).masked_fill(~word, 2.0)
         place = draw.argsort(1).argsort(1)  # a word's place in a random order of its sentence's words
         gone = word & (place < doomed.unsqueeze(1))
-        order = gone.long().argsort(1, stable=True)  # what stays moves to the front, in its own order
+        order = gone.long().argsort(dim=1, stable=True)  # what stays moves to the front, in its own order
         tokens = texts.tokens.masked_fill(gone, PAD).gather(1, order)
         columns = {
             name: column.gather(1, order) if column.shape == word.shape else column

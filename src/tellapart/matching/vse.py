@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from tellapart.encoders.backbone import own_backbone
 from tellapart.encoders.gru import LastStateGRU
 from tellapart.encoders.projection import convse_head, linear
 from tellapart.encoders.words import WordNoise, word_embedding
@@ -20,7 +21,8 @@ class VSEModel(nn.Module):
     def __init__(self, config: VSE, inputs: ModelInputs) -> None:
         super().__init__()
         self.normalise_features = config.normalise_features
-        self.image = linear(inputs.feature_width, config.embedding)
+        self.backbone, width = own_backbone(config.backbone, inputs, config.freeze_norms)
+        self.image = linear(width, config.embedding)
         self.noise = WordNoise(config.replace_words, config.delete_words)
         self.words = word_embedding(inputs, config.word_width, config.word_vectors)
         self.text = LastStateGRU(self.words.width, config.embedding)
@@ -34,7 +36,7 @@ class VSEModel(nn.Module):
         self.width = output if config.heads else config.embedding
 
     def encode_image(self, images: Images) -> Encoded:
-        features = self.dropout(images.pooled())  # [I, D]
+        features = self.dropout(self.backbone(images).pooled())  # [I, D]
         if self.normalise_features:
             features = unit(features)
         return Encoded(unit(self.image_head(self.image(features))))
@@ -46,12 +48,6 @@ class VSEModel(nn.Module):
 
     def score(self, images: Encoded, texts: Encoded) -> Tensor:
         return cosine(images.vectors, texts.vectors)
-
-    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
-        """`heads` is what ConVSE adds to a trained base; `base` all else."""
-        heads = [*self.image_head.parameters(), *self.text_head.parameters()]
-        known = {id(parameter) for parameter in heads}
-        return {"base": [p for p in self.parameters() if id(p) not in known], "heads": heads}
 
 
 @dataclass(frozen=True)
@@ -72,6 +68,11 @@ class VSE:
     normalise_features: bool = False
     """Scale a picture's feature to length one first: the released code does so for a CNN it trains, not for
     features on disk."""
+    backbone: str = ""
+    """A vision network to train along, by name; empty reads features from disk. Freeze it with the prefix
+    `backbone`."""
+    freeze_norms: bool = True
+    """Keep the backbone's batch norms on their running statistics; ConVSE's code lets them run on the batch."""
     dropout: float = 0.0
     """On features and word vectors; the papers use none."""
     replace_words: float = 0.0

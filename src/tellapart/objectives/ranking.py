@@ -18,36 +18,44 @@ from tellapart.types import Batch, Encoded
 
 
 class RankingObjective(nn.Module):
-    """Encode, gather across processes, score, rank. The loss sees one score matrix and who owns which
-    sentence."""
+    """Encode, gather across processes, score, rank."""
 
     def __init__(self, model: nn.Module, loss: nn.Module) -> None:
         super().__init__()
-        if not isinstance(model, Matcher):
-            raise InputError(f"A ranking objective trains a matcher, and {type(model).__name__} is none.")
-        self.model = model
+        self.model = checked(model)
         self.loss = loss
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
-        images, texts = self.model.encode_image(batch.images), self.model.encode_text(batch.texts)
-        return self.rank(images, texts, batch.owner)
+        images, texts = encode(self.model, batch)
+        return rank(self.model, self.loss, images, texts, batch.owner)
 
-    def rank(self, images: Encoded, texts: Encoded, owner: Tensor) -> dict[str, Tensor]:
-        """The loss of encoded pictures and sentences; objectives that add to a ranking loss begin with
-        this."""
-        owner = gather_owner(owner, len(images))
-        images, texts = gather(images), gather(texts)
-        scores = self.model.score(images, texts)  # [I, C]
-        if isinstance(self.loss, MultimodalContrast):
-            among_pictures, among_captions = _within(images), _within(texts)
-            loss = self.loss(scores, owner, among_pictures, among_captions)
-        else:
-            loss = self.loss(scores, owner)
-        return {
-            "loss": loss,
-            "positive": positives(scores.detach(), owner).mean(),
-            "score": scores.detach().mean(),
-        }
+
+def checked(model: nn.Module) -> nn.Module:
+    """The model, if it is a matcher."""
+    if not isinstance(model, Matcher):
+        raise InputError(f"A ranking objective trains a matcher, and {type(model).__name__} is none.")
+    return model
+
+
+def encode(model: nn.Module, batch: Batch) -> tuple[Encoded, Encoded]:
+    """A batch's pictures and sentences as the matcher sees them."""
+    return model.encode_image(batch.images), model.encode_text(batch.texts)  # type: ignore[operator]
+
+
+def rank(model: nn.Module, loss: nn.Module, images: Encoded, texts: Encoded, owner: Tensor) -> dict[str, Tensor]:
+    """The ranking loss of encoded pictures and sentences; objectives that add to a ranking loss begin with this.
+
+    The loss sees one score matrix over all processes, and who owns which sentence.
+    """
+    owner = gather_owner(owner, len(images))
+    images, texts = gather(images), gather(texts)
+    scores: Tensor = model.score(images, texts)  # type: ignore[operator]  # [I, C]
+    if isinstance(loss, MultimodalContrast):
+        value = loss(scores, owner, _within(images), _within(texts))
+    else:
+        value = loss(scores, owner)
+    seen = scores.detach()
+    return {"loss": value, "positive": positives(seen, owner).mean(), "score": seen.mean()}
 
 
 def _within(encoded: Encoded) -> Tensor:
