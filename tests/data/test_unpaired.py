@@ -9,6 +9,7 @@ import pytest
 
 from tellapart.data.batches import Batches
 from tellapart.data.concepts_column import PICTURE_CONCEPTS, PICTURE_SCORES, SENTENCE_CONCEPTS, stored_dictionary
+from tellapart.data.join import JoinOptions, join
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import Sampling, draw_epoch
 from tellapart.data.unpaired import CorpusFilter, filter_corpus, join_unpaired
@@ -102,6 +103,26 @@ def test_rare_words_leave_the_vocabulary_and_concepts_enter_it(tmp_path: Path) -
     result = join_unpaired(picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=filters)
     words = result.pack.vocabulary.words
     assert words[4] == "a" and "kicks" not in words and "hair drier" in words and not result.report.wordless
+
+
+def test_a_corpus_keeps_its_own_val(tmp_path: Path) -> None:
+    pictures, corpus = picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b")
+    lines = (corpus.folder / "captions.jsonl").read_text().splitlines()
+    lines[2] = lines[2].replace('"train"', '"val"')
+    (corpus.folder / "captions.jsonl").write_text("\n".join(lines) + "\n")
+    pack = join_unpaired(pictures, Pack(tmp_path / "b"), tmp_path / "c", filters=KEEP_ALL).pack
+    assert [pack.captions[row].text for row in pack.split("val").captions] == [SENTENCES[2]]
+
+
+def test_the_verb_says_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture_pack(tmp_path / "a")
+    corpus_pack(tmp_path / "b")
+    options = JoinOptions(tmp_path / "a", tmp_path / "b", tmp_path / "c", filters=KEEP_ALL)
+    join(options)
+    said = capsys.readouterr().out
+    assert "6 kept" in said and "wug" in said
+    with pytest.raises(InputError, match="--overwrite"):
+        join(options)
 
 
 def test_wrong_packs_are_refused(tmp_path: Path) -> None:
