@@ -23,6 +23,12 @@ def _annotate() -> Verb:
     return AnnotateOptions, annotate
 
 
+def _join() -> Verb:
+    from tellapart.data.join import JoinOptions, join
+
+    return JoinOptions, join
+
+
 def _extract() -> Verb:
     from tellapart.extract import ExtractOptions, extract
 
@@ -39,6 +45,12 @@ def _evaluate() -> Verb:
     from tellapart.evaluate import EvaluateOptions, evaluate
 
     return EvaluateOptions, evaluate
+
+
+def _reproduce() -> Verb:
+    from tellapart.reproduce.command import ReproduceOptions, reproduce
+
+    return ReproduceOptions, reproduce
 
 
 def _recipes() -> Verb:
@@ -62,11 +74,13 @@ def _report() -> Verb:
 VERBS: dict[str, tuple[Callable[[], Verb], str]] = {
     "prepare": (_prepare, "pictures and captions into a pack"),
     "annotate": (_annotate, "noun masks and sentence targets into a pack"),
+    "join": (_join, "pictures and sentences that do not belong together into one pack"),
     "extract": (_extract, "a pack's pictures into features"),
     "train": (_train, "a recipe on a pack, into a run folder"),
     "evaluate": (_evaluate, "a run on a split of a pack"),
     "recipes": (_recipes, "list the recipes with paper, command and expected figures"),
     "report": (_report, "an HTML page of figures, curves and examples of runs"),
+    "reproduce": (_reproduce, "a paper's table on your data, beside its published figures"),
     "score": (_score, "captions against references, or metrics against people"),
 }
 
