@@ -57,7 +57,11 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
 
 
 def fullest_evaluation(name: str) -> Callable[..., dict[str, float]]:
-    """Training watches a light evaluation; its full form, where there is one, is called NAME-full."""
+    """Training watches a light evaluation; its full form, where there is one, is called NAME-full.
+
+    A run that was judged by its loss alone (R2M, which may look at no caption) is evaluated by its captions.
+    """
+    name = "captions" if name == "loss" else name
     return EVALUATIONS.get(f"{name}-full", EVALUATIONS[name])
 
 

@@ -12,16 +12,18 @@ from typing import Annotated, Literal
 import numpy as np
 from tyro.conf import Positional, arg
 
+from tellapart.data.concepts_column import annotate_concepts
 from tellapart.data.finish import noun_column
 from tellapart.data.object_words import ObjectSettings, annotate_objects
 from tellapart.data.pack import Pack
 from tellapart.errors import InputError
+from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.sentence_targets import encode_sentences, load_targets
 
 
 @dataclass(frozen=True)
 class AnnotateOptions:
-    """Compute columns beside a pack's captions: nouns, object words, sentence targets."""
+    """Compute columns beside a pack's captions: nouns, object words, visual concepts, sentence targets."""
 
     pack: Positional[Annotated[Path, arg(metavar="PACK")]]
     """The pack to annotate."""
@@ -41,6 +43,10 @@ class AnnotateOptions:
     """Your own list of object classes, one word a line, instead of counting."""
     object_boxes: Literal["union", "each"] = "union"
     """Of an object with several boxes: the one that holds them all, or each of them."""
+    concepts: bool = False
+    """Visual concepts of pictures (from their detections) and captions, as R2M reads them."""
+    concept_list: Path | None = None
+    """Your own concepts, one a line (`couch: sofa, settee`), instead of COCO's 80 classes."""
     batch: int = 128
     """Sentences encoded at once."""
     device: str = "cpu"
@@ -50,8 +56,8 @@ class AnnotateOptions:
 def annotate(options: AnnotateOptions) -> Pack:
     """Write the columns asked for, each whole or not at all, and return the pack."""
     pack = Pack(options.pack)
-    if not options.nouns and not options.objects and options.sentence_targets is None:
-        raise InputError("Nothing to do: say --nouns, --objects, or --sentence-targets minilm.")
+    if not (options.nouns or options.objects or options.concepts or options.sentence_targets):
+        raise InputError("Nothing to do: say --nouns, --objects, --concepts, or --sentence-targets minilm.")
     if options.nouns:
         column = noun_column([caption.words for caption in pack.captions], pack.vocabulary, options.tagger)
         pack.save_column("nouns", column.values, column.per, column.facts)
@@ -59,6 +65,9 @@ def annotate(options: AnnotateOptions) -> Pack:
     if options.objects:
         settings = ObjectSettings(options.object_least, boxes=options.object_boxes, class_file=options.object_classes)
         print(f"{pack.folder}: {annotate_objects(pack, settings).sentence()}")
+    if options.concepts:
+        listed = ConceptDictionary.read(options.concept_list) if options.concept_list else ConceptDictionary.coco()
+        print("\n".join(f"{pack.folder}: {line}" for line in annotate_concepts(pack, listed).sentences()))
     if options.sentence_targets is not None:
         name = options.targets_name or targets_name(options.sentence_targets)
         values = _targets(pack, options)
