@@ -1,0 +1,197 @@
+"""Where each word looked, drawn: the picture with every noun's box in the noun's colour, and a heat map a word.
+
+Works for regions and for grid cells alike: a heat map adds up, at every pixel, the weights of the boxes it lies in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from tellapart.decoding import greedy
+from tellapart.errors import InputError
+from tellapart.protocols import Captioner
+from tellapart.text.vocabulary import END, Vocabulary
+from tellapart.types import Images
+
+if TYPE_CHECKING:
+    from PIL import Image, ImageDraw
+    from PIL.ImageFont import FreeTypeFont, ImageFont
+
+COLOURS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#008080", "#9a6324", "#f032e6", "#808000", "#000075")
+MARGIN = 12
+BACKGROUND = "white"
+
+
+@dataclass(frozen=True)
+class Gaze:
+    """A caption and where its words looked."""
+
+    words: tuple[str, ...]
+    attention: np.ndarray  # [T, R]; rows may add up to less than one where the model looked away
+    boxes: np.ndarray  # [R, 4] fractions of width and height
+    nouns: tuple[bool, ...]
+
+    def __post_init__(self) -> None:
+        if self.attention.shape != (len(self.words), len(self.boxes)) or len(self.nouns) != len(self.words):
+            raise InputError(
+                f"{len(self.words)} words, {len(self.nouns)} noun marks, {len(self.boxes)} boxes and attention of "
+                f"shape {self.attention.shape} do not belong together."
+            )
+
+    def box_of(self, word: int) -> np.ndarray:
+        """The box looked at most [4]."""
+        return self.boxes[int(self.attention[word].argmax())]
+
+    @property
+    def colours(self) -> list[str | None]:
+        """One colour a noun, in the order they are said; None for other words."""
+        order = np.cumsum(self.nouns) - 1
+        return [COLOURS[int(n) % len(COLOURS)] if noun else None for n, noun in zip(order, self.nouns)]
+
+
+@torch.no_grad()
+def gaze_of(
+    model: Captioner, images: Images, vocabulary: Vocabulary, nouns: Sequence[bool] | np.ndarray, max_words: int = 20
+) -> Gaze:
+    """Let a captioner speak greedily about one picture; `nouns` [V] marks vocabulary words that are nouns."""
+    if len(images) != 1 or images.boxes is None:
+        raise InputError("Attention is drawn for one picture, with features that have boxes (grid or regions).")
+    said = greedy(model, images, max_words)
+    if said.attention is None:
+        raise InputError(f"{type(model).__name__} looks at nothing, so there is no attention to draw.")
+    ids = said.tokens[0].tolist()
+    ids = ids[: ids.index(END)] if END in ids else ids
+    real = images.mask[0].cpu()
+    attention = said.attention[0, : len(ids)].cpu()[:, real].numpy()
+    words = tuple(vocabulary.words[index] for index in ids)
+    return Gaze(words, attention, images.boxes[0].cpu()[real].numpy(), tuple(bool(nouns[index]) for index in ids))
+
+
+def heat_map(weights: np.ndarray, boxes: np.ndarray, width: int, height: int) -> np.ndarray:
+    """[height, width] in 0 … 1: the sum of the weights [R] of the boxes [R, 4] over each pixel, brightest 1.
+
+    >>> heat_map(np.array([0.2, 0.8]), np.array([[0, 0, 1, 1], [0, 0, 0.5, 1]]), 2, 1).tolist()
+    [[1.0, 0.2]]
+    """
+    across = (np.arange(width) + 0.5) / width
+    down = (np.arange(height) + 0.5) / height
+    inside_x = (across >= boxes[:, :1]) & (across <= boxes[:, 2:3])  # [R, W]
+    inside_y = (down >= boxes[:, 1:2]) & (down <= boxes[:, 3:4])  # [R, H]
+    heat = np.einsum("r,rh,rw->hw", weights, inside_y.astype(np.float64), inside_x.astype(np.float64))
+    return heat / heat.max() if heat.max() > 0 else heat
+
+
+def draw_gaze(picture: Image.Image, gaze: Gaze, title: str = "", width: int = 720) -> Image.Image:
+    """The picture with nouns and boxes, the caption below it, and the strip of heat maps below that."""
+    from PIL import Image, ImageDraw
+
+    inner = width - 2 * MARGIN
+    large = picture.convert("RGB").resize((inner, max(1, round(picture.height * inner / picture.width))))
+    _draw_boxes(large, gaze)
+    columns = max(1, min(6, len(gaze.words)))
+    small_width = (inner - (columns - 1) * 6) // columns
+    small_height = max(1, round(picture.height * small_width / picture.width))
+    rows = -(-len(gaze.words) // columns)
+    line = 22
+    caption = _wrapped(gaze, inner)
+    head = line + 8 if title else 0
+    height = MARGIN + head + large.height + 8 + line * len(caption) + 10 + rows * (small_height + line + 4) + MARGIN
+    sheet = Image.new("RGB", (width, height), BACKGROUND)
+    pen = ImageDraw.Draw(sheet)
+    if title:
+        pen.text((MARGIN, MARGIN), title, fill="black", font=_font(18))
+    top = MARGIN + head
+    sheet.paste(large, (MARGIN, top))
+    top += large.height + 8
+    top = _draw_caption(pen, gaze, caption, top, line)
+    small = picture.convert("RGB").resize((small_width, small_height))
+    for number, word in enumerate(gaze.words):
+        left = MARGIN + (number % columns) * (small_width + 6)
+        upper = top + 10 + (number // columns) * (small_height + line + 4)
+        sheet.paste(_lit(small, gaze.attention[number], gaze.boxes), (left, upper))
+        share = float(gaze.attention[number].sum())
+        label = word if share > 0.99 else f"{word} ({share:.0%})"
+        pen.text((left, upper + small_height + 2), label, fill=gaze.colours[number] or "black", font=_font(14))
+    return sheet
+
+
+def draw_comparison(picture: Image.Image, gazes: Sequence[tuple[str, Gaze]], width: int = 560) -> Image.Image:
+    """Several models' looks at one picture, side by side: before and after supervision, say."""
+    from PIL import Image
+
+    sheets = [draw_gaze(picture, gaze, title, width) for title, gaze in gazes]
+    if not sheets:
+        raise InputError("There is nothing to compare: give at least one caption.")
+    whole = Image.new("RGB", (width * len(sheets), max(sheet.height for sheet in sheets)), BACKGROUND)
+    for number, sheet in enumerate(sheets):
+        whole.paste(sheet, (number * width, 0))
+    return whole
+
+
+def save_drawing(drawing: Image.Image, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    drawing.save(path)
+
+
+def _draw_boxes(picture: Image.Image, gaze: Gaze) -> None:
+    from PIL import ImageDraw
+
+    pen = ImageDraw.Draw(picture)
+    scale = np.asarray([picture.width, picture.height, picture.width, picture.height])
+    for number, colour in enumerate(gaze.colours):
+        if colour is None:
+            continue
+        left, upper, right, lower = (gaze.box_of(number) * scale).tolist()
+        # Two nouns may share a box: each is drawn a little further in.
+        inset = 2 * (sum(gaze.nouns[:number]) % 4)
+        right, lower = max(left, right - 1), max(upper, lower - 1)
+        inset = min(inset, (right - left) / 2, (lower - upper) / 2)
+        pen.rectangle((left + inset, upper + inset, right - inset, lower - inset), outline=colour, width=3)
+        end = pen.textbbox((left + inset + 4, upper + inset + 3), gaze.words[number], font=_font(16))
+        pen.rectangle((end[0] - 2, end[1] - 2, end[2] + 2, end[3] + 2), fill="white")
+        pen.text((left + inset + 4, upper + inset + 3), gaze.words[number], fill=colour, font=_font(16))
+
+
+def _wrapped(gaze: Gaze, width: int) -> list[list[int]]:
+    """Numbers of the words on each line of the caption."""
+    font, used = _font(18), 0.0
+    lines: list[list[int]] = [[]]
+    for number, word in enumerate(gaze.words):
+        long = font.getlength(word + " ")
+        if lines[-1] and used + long > width:
+            lines.append([])
+            used = 0.0
+        lines[-1].append(number)
+        used += long
+    return lines
+
+
+def _draw_caption(pen: ImageDraw.ImageDraw, gaze: Gaze, lines: list[list[int]], top: int, line: int) -> int:
+    font = _font(18)
+    for numbers in lines:
+        left = float(MARGIN)
+        for number in numbers:
+            pen.text((left, top), gaze.words[number], fill=gaze.colours[number] or "black", font=font)
+            left += font.getlength(gaze.words[number] + " ")
+        top += line
+    return top
+
+
+def _lit(picture: Image.Image, weights: np.ndarray, boxes: np.ndarray) -> Image.Image:
+    """The picture, bright where the word looked and dark where it did not."""
+    from PIL import Image
+
+    heat = heat_map(weights, boxes, picture.width, picture.height)[..., None]
+    return Image.fromarray((np.asarray(picture, np.float64) * (0.2 + 0.8 * heat)).round().astype(np.uint8))
+
+
+def _font(size: int) -> FreeTypeFont | ImageFont:
+    from PIL import ImageFont
+
+    return ImageFont.load_default(size)

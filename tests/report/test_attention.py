@@ -1,0 +1,85 @@
+"""Attention drawings: heat maps by hand, and drawings of every odd kind of caption."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from grounded_world import grounded_context
+from tellapart.captioning.neuraltalk import NeuralTalk2
+from tellapart.captioning.up_down import UpDown
+from tellapart.errors import InputError
+from tellapart.report.attention import Gaze, draw_comparison, draw_gaze, gaze_of, heat_map, save_drawing
+from tellapart.vision.regions import grid_boxes
+
+PICTURE = Image.fromarray(np.full((40, 60, 3), 200, dtype=np.uint8))
+BOXES = np.asarray([[0, 0, 0.5, 1], [0.5, 0, 1, 1.0]])
+
+
+def test_heat_by_hand() -> None:
+    """Weights 1/4 left, 3/4 right: the right half is brightest, the left a third of it."""
+    heat = heat_map(np.asarray([0.25, 0.75]), BOXES, 4, 2)
+    assert np.allclose(heat, [[1 / 3, 1 / 3, 1, 1]] * 2)
+    assert heat_map(np.zeros(2), BOXES, 4, 2).max() == 0
+
+
+def test_heat_of_a_grid_is_the_grid() -> None:
+    weights = np.arange(1, 10) / 45
+    assert np.allclose(heat_map(weights, grid_boxes(3, 3).astype(float), 3, 3), weights.reshape(3, 3) / weights.max())
+
+
+def test_a_noun_and_its_box_share_a_colour() -> None:
+    gaze = Gaze(("a", "dog"), np.asarray([[0.5, 0.5], [0.1, 0.9]]), BOXES, (False, True))
+    drawn = np.asarray(draw_gaze(PICTURE, gaze, "a title"))
+    colour = np.asarray([0xE6, 0x19, 0x4B])
+    coloured = (drawn == colour).all(-1)
+    assert gaze.colours == [None, "#e6194b"]
+    # The picture stands in the upper part, 696 wide: the box is drawn in its right half, and in its left there is none.
+    picture = coloured[: 12 + 30 + 464]
+    assert picture[:, 370:].any() and not picture[:, :350].any()
+    assert coloured[12 + 30 + 464 :].any()  # the word itself, in the caption and under its heat map
+
+
+@pytest.mark.parametrize(
+    ("words", "nouns"),
+    [((), ()), (("they", "run"), (False, False)), (tuple("abcdefghijklmnopqrst"), (True,) * 20)],
+)
+def test_no_word_no_noun_and_many_nouns(words: tuple[str, ...], nouns: tuple[bool, ...]) -> None:
+    attention = np.full((len(words), 2), 0.4)  # a model that looks away a fifth of the time
+    drawn = draw_gaze(PICTURE, Gaze(words, attention, BOXES, nouns))
+    assert drawn.width == 720 and drawn.height > 464
+
+
+def test_before_and_after(tmp_path: Path) -> None:
+    gaze = Gaze(("dog",), np.asarray([[0.1, 0.9]]), BOXES, (True,))
+    drawn = draw_comparison(PICTURE, [("before", gaze), ("after", gaze)], width=300)
+    save_drawing(drawn, tmp_path / "made" / "both.png")
+    assert Image.open(tmp_path / "made" / "both.png").width == 600
+
+
+def test_a_captioners_gaze(tmp_path: Path) -> None:
+    context = grounded_context(tmp_path / "pack")
+    torch.manual_seed(0)
+    images = context.batches.images(np.asarray([0]))
+    nouns = np.asarray([word in ("dog", "men") for word in context.pack.vocabulary.words])
+    gaze = gaze_of(UpDown(hidden=8, attention=8).build(context.inputs).eval(), images, context.pack.vocabulary, nouns)
+    assert gaze.attention.shape == (len(gaze.words), 4)
+    assert np.allclose(gaze.attention.sum(1), 1, atol=1e-5)
+    with pytest.raises(InputError, match="one picture"):
+        gaze_of(
+            UpDown(hidden=8).build(context.inputs),
+            context.batches.images(np.asarray([0, 1])),
+            context.pack.vocabulary,
+            nouns,
+        )
+    with pytest.raises(InputError, match="looks at nothing"):
+        gaze_of(NeuralTalk2(hidden=8).build(context.inputs), images, context.pack.vocabulary, nouns)
+
+
+def test_parts_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InputError, match="do not belong together"):
+        Gaze(("a",), np.zeros((2, 2)), BOXES, (False,))
