@@ -38,11 +38,11 @@ def intervals(
     ranks: Ranks, samples: int = SAMPLES, level: float = 0.95, seed: int = 0
 ) -> dict[str, Interval]:
     """Percentile intervals of R@K both ways and rsum."""
-    resampled = _resample(ranks, _weights(_pictures(ranks), samples, seed))  # name -> [samples]
+    drawn = resampled(ranks, picture_weights(_pictures(ranks), samples, seed))  # name -> [samples]
     tail = 50 * (1 - level)
     return {
         name: Interval(*(float(v) for v in np.percentile(values, (tail, 100 - tail))))
-        for name, values in resampled.items()
+        for name, values in drawn.items()
     }
 
 
@@ -54,10 +54,10 @@ def compare(
         raise InputError(
             "Two models can be compared by paired bootstrap only on the same pictures and sentences."
         )
-    weights = _weights(_pictures(first), samples, seed)
+    weights = picture_weights(_pictures(first), samples, seed)
     whole = np.full((1, _pictures(first)), 1.0 / _pictures(first))
-    before, after = _resample(first, weights), _resample(second, weights)
-    point_before, point_after = _resample(first, whole), _resample(second, whole)
+    before, after = resampled(first, weights), resampled(second, weights)
+    point_before, point_after = resampled(first, whole), resampled(second, whole)
     tail = 50 * (1 - level)
     results = {}
     for name in before:
@@ -73,14 +73,14 @@ def _pictures(ranks: Ranks) -> int:
     return len(ranks.picture_to_text)
 
 
-def _weights(pictures: int, samples: int, seed: int) -> np.ndarray:
+def picture_weights(pictures: int, samples: int, seed: int) -> np.ndarray:
     """[samples, I]: how often each picture was drawn, over the number drawn."""
     return (
         np.random.default_rng(seed).multinomial(pictures, [1 / pictures] * pictures, size=samples) / pictures
     )
 
 
-def _resample(ranks: Ranks, weights: np.ndarray) -> dict[str, np.ndarray]:
+def resampled(ranks: Ranks, weights: np.ndarray) -> dict[str, np.ndarray]:
     owner = ranks.owner.cpu().numpy()
     forward, backward = ranks.picture_to_text.cpu().numpy(), ranks.text_to_picture.cpu().numpy()
     pictures = len(forward)

@@ -32,7 +32,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--share", type=float, default=1.0, help="share of every recipe's epochs")
     parser.add_argument("--resident", action="store_true", help="keep features on the device")
     parser.add_argument("--keep", action="store_true", help="keep run folders with their weights")
-    parser.add_argument("--split", default="test")
     chosen = parser.parse_args(arguments)
     tables = find_tables(chosen.tables.split(","))
     if chosen.rows:
@@ -50,7 +49,6 @@ def main(arguments: list[str] | None = None) -> int:
         chosen.share,
         chosen.resident,
         chosen.keep,
-        chosen.split,
     )
     print(json.dumps(asdict(outcome), indent=1))
     return 1 if outcome.failed else 0

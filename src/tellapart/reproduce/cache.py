@@ -50,6 +50,7 @@ class Result:
 
     key: str
     recipe_hash: str
+    """Of the recipe before any shortening."""
     recipe: dict[str, Any]
     seed: int
     fingerprint: str

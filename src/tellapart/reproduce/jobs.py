@@ -10,7 +10,7 @@ from tellapart.data.pack import Pack
 from tellapart.data.sampling import draw_epoch
 from tellapart.errors import InputError
 from tellapart.recipes import find_recipe
-from tellapart.reproduce.cache import Cache, job_key
+from tellapart.reproduce.cache import Cache, job_key, recipe_hash
 from tellapart.reproduce.table import Row, Table
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.training.registry import override
@@ -24,6 +24,8 @@ class Job:
     label: str
     recipe: Recipe
     """With the row's overrides, the seed and the shortening in it."""
+    recipe_hash: str
+    """Of the row's recipe before any shortening: what a table looks results up by."""
     features: str | None
     key: str
     measures: tuple[str, ...]
@@ -52,6 +54,11 @@ def row_recipe(row: Row, seed: int, share: float, pack: Pack | None) -> Recipe:
     """The recipe a row trains. `pack` is needed only where the shortening goes below one epoch."""
     recipe = override(find_recipe(row.recipe), (*row.overrides, f"seed={seed}"))
     return shortened(recipe, share, pack)
+
+
+def row_hash(row: Row) -> str:
+    """Of the recipe a row trains, whatever the seed and however much shortened."""
+    return recipe_hash(row_recipe(row, 0, 1.0, None))
 
 
 def shortened(recipe: Recipe, share: float, pack: Pack | None) -> Recipe:
@@ -120,7 +127,7 @@ def plan(
                 held = jobs[key].measures if key in jobs else ()
                 label = jobs[key].label if key in jobs else f"{table.name}: {row.name}, seed {seed}"
                 union = tuple(dict.fromkeys((*held, *measures)))
-                jobs[key] = Job(label, recipe, name, key, union, share)
+                jobs[key] = Job(label, recipe, row_hash(row), name, key, union, share)
     return Plan(tuple(_with_bases(jobs, pack, cache).values()), skipped)
 
 
@@ -160,5 +167,5 @@ def _beginnings(job: Job, pack: Pack) -> list[Job]:
     for count in range(len(job.recipe.stages) - 1, 0, -1):
         recipe = replace(job.recipe, stages=job.recipe.stages[:count])
         key = job_key(recipe, pack.fingerprint, job.features)
-        parts.append(Job(f"first stages of {job.label}", recipe, job.features, key, (), job.share))
+        parts.append(Job(f"first stages of {job.label}", recipe, "", job.features, key, (), job.share))
     return parts

@@ -17,6 +17,9 @@ from tellapart.training.registry import to_plain
 from tellapart.training.run import Run, open_run
 from tellapart.training.train import TrainSettings, train_recipe
 
+SPLIT = "test"
+"""What results are measured on; epochs are chosen on validation."""
+
 
 @dataclass(frozen=True)
 class Bench:
@@ -26,7 +29,6 @@ class Bench:
     cache: Path
     scratch: Path | None = None
     """Run folders lie here instead of in the cache."""
-    split: str = "test"
     resident: bool = False
     keep: bool = False
     """Keep run folders, weights and all, after they are measured."""
@@ -62,17 +64,17 @@ def _measure(run: Run, job: Job, bench: Bench, device: str, started: float) -> N
     cache, pack = bench.open_cache(), Pack(bench.data)
     held = cache.result(job.key)
     missing = [name for name in job.measures if held is None or name not in held.figures]
-    measured = {name: MEASURES[name](run, pack, bench.split, device) for name in missing}
+    measured = {name: MEASURES[name](run, pack, SPLIT, device) for name in missing}
     result = Result(
         key=job.key,
-        recipe_hash=recipe_hash(job.recipe),
+        recipe_hash=job.recipe_hash,
         recipe=to_plain(job.recipe),
         seed=job.recipe.seed,
         fingerprint=pack.fingerprint,
         pack=str(pack.manifest["name"]),
         features=job.features,
         share=job.share,
-        split=bench.split,
+        split=SPLIT,
         seconds=round(held.seconds if held else time.monotonic() - started, 1),
         device=torch.cuda.get_device_name(device) if device.startswith("cuda") else "cpu",
     )
@@ -89,6 +91,6 @@ def add_run(folder: Path, bench: Bench, measures: tuple[str, ...], device: str =
         )
     features = run.data["features"]["name"] if run.data["features"] else None
     key = job_key(run.recipe, pack.fingerprint, features)
-    job = Job(f"added from {folder.name}", run.recipe, features, key, measures)
+    job = Job(f"added from {folder.name}", run.recipe, recipe_hash(run.recipe), features, key, measures)
     _measure(run, job, bench, device, time.monotonic())
     return key

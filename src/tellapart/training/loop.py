@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def train_stage(
     scaler = torch.amp.GradScaler(context.device.type) if stage.precision == "float16" else None
     if checkpoint is not None:
         restore_checkpoint(checkpoint, objective, optimiser, average, scaler)
-    kept = objective.model
+    kept = objective.get_submodule("model")
     wrapped: nn.Module = (
         DistributedDataParallel(objective, find_unused_parameters=True) if group().world > 1 else objective  # type: ignore[assignment]
     )
@@ -176,17 +177,17 @@ def _judge(
     judged: dict[str, float] = {}
     if group().is_main:
         with average.evaluated() if average else torch.no_grad(), torch.no_grad():
-            objective.eval()
+            kept = objective.eval().get_submodule("model")
             if stage.evaluation == "loss":
                 judged = validation_loss(objective, context, stage)
             else:
-                judged = EVALUATIONS[stage.evaluation](objective.model, context, stage.validation_split)
+                judged = EVALUATIONS[stage.evaluation](kept, context, stage.validation_split)
             if stage.monitor not in judged:
                 raise InputError(f"'{stage.monitor}' is not among the evaluation's figures: {', '.join(judged)}.")
             value = judged[stage.monitor] * (-1 if stage.monitor == "loss" else 1)
             if position.best is None or value > position.best:
                 position.best, position.stale = value, 0
-                desk.save_best(objective.model)
+                desk.save_best(kept)
             else:
                 position.stale += 1
     judged, position.best, position.stale = agree((judged, position.best, position.stale))
@@ -199,7 +200,7 @@ def validation_loss(objective: nn.Module, context: Context, stage: Stage) -> dic
     sums: dict[str, float] = {}
     draws = draw_epoch(context.pack, sampling, (0, 0, 0))
     for draw in draws:
-        for name, value in objective(_make(context.batches, draw)).items():
+        for name, value in objective(made(context.batches, draw)).items():
             if value.numel() == 1:
                 sums[name] = sums.get(name, 0.0) + float(value) / len(draws)
     return sums
@@ -208,12 +209,10 @@ def validation_loss(objective: nn.Module, context: Context, stage: Stage) -> dic
 def prefetched(batches: Batches, draws: list[Draw]) -> Iterator[Batch]:
     """Our rank's share of each drawn batch, made in the background."""
     us, owner = group(), batches.pack.owner
-    return made_ahead(
-        [lambda draw=draw: _make(batches, share_of_rank(draw, owner, us.rank, us.world)) for draw in draws]
-    )
+    return made_ahead([partial(made, batches, share_of_rank(draw, owner, us.rank, us.world)) for draw in draws])
 
 
-def _make(batches: Batches, draw: Draw) -> Batch:
+def made(batches: Batches, draw: Draw) -> Batch:
     return (
         batches.batch(draw.captions)
         if draw.pictures is None

@@ -1,0 +1,107 @@
+"""A table filled with what the cache holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tellapart.recipes import find_recipe
+from tellapart.reproduce.cache import Cache, Result
+from tellapart.reproduce.jobs import row_hash
+from tellapart.reproduce.statistics import Cell, bootstrap_draws
+from tellapart.reproduce.table import Column, Row, Table
+from tellapart.reproduce.verdicts import JudgedClaim, judge
+from tellapart.training.log import read_log
+
+
+@dataclass(frozen=True)
+class Data:
+    """On what the figures were measured."""
+
+    pack: str
+    fingerprint: str
+    features: Mapping[str, str]
+    """Name of the features by kind."""
+    share: float = 1.0
+    """Of the recipes' epochs."""
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A table with our figures in it."""
+
+    table: Table
+    data: Data
+    cells: Mapping[tuple[str, str], Cell]
+    claims: tuple[JudgedClaim, ...]
+    results: Mapping[str, tuple[Result, ...]]
+    """Runs by row, ordered by seed."""
+    curves: Mapping[tuple[str, str], tuple[tuple[float, float], ...]]
+    """(row, curve) -> (steps so far, value) points of the first run."""
+    missing: Mapping[str, str]
+    """Rows without a result, and why where it is known."""
+
+    @property
+    def seeds(self) -> int:
+        return max((len(runs) for runs in self.results.values()), default=0)
+
+
+def fill(
+    table: Table, cache: Cache, data: Data, seeds: int | None = None, reasons: Mapping[str, str] | None = None
+) -> Filled:
+    """Look every row up; `seeds` takes the first so many runs, None all there are."""
+    results: dict[str, tuple[Result, ...]] = {}
+    cells: dict[tuple[str, str], Cell] = {}
+    missing: dict[str, str] = {}
+    for row in table.rows:
+        runs = _runs_of(row, cache, data, seeds)
+        if not runs:
+            missing[row.name] = (reasons or {}).get(f"{table.name}: {row.name}", "not run yet")
+            continue
+        results[row.name] = runs
+        for column in table.columns:
+            cell = _cell(column, runs, cache)
+            if cell is not None:
+                cells[row.name, column.name] = cell
+    claims = tuple(judge(claim, cells) for claim in table.claims)
+    return Filled(table, data, cells, claims, results, _curves(table, results, cache), missing)
+
+
+def _runs_of(row: Row, cache: Cache, data: Data, seeds: int | None) -> tuple[Result, ...]:
+    wanted, kind = row_hash(row), find_recipe(row.recipe).features
+    fitting = [
+        result
+        for result in cache.all_results
+        if result.recipe_hash == wanted
+        and result.fingerprint == data.fingerprint
+        and result.features == data.features.get(kind)
+        and abs(result.share - data.share) < 1e-9
+        and (seeds is None or result.seed < seeds)
+    ]
+    return tuple(sorted(fitting, key=lambda result: result.seed))
+
+
+def _cell(column: Column, runs: tuple[Result, ...], cache: Cache) -> Cell | None:
+    values = {
+        run.seed: run.figures[column.measure][column.metric]
+        for run in runs
+        if column.metric in run.figures.get(column.measure, {})
+    }
+    if not values:
+        return None
+    first = min(values)
+    key = next(run.key for run in runs if run.seed == first)
+    return Cell(values, bootstrap_draws(column.metric, cache.items(key, column.measure)))
+
+
+def _curves(
+    table: Table, results: Mapping[str, tuple[Result, ...]], cache: Cache
+) -> dict[tuple[str, str], tuple[tuple[float, float], ...]]:
+    curves = {}
+    for row, runs in results.items() if table.curves else ():
+        log = read_log(cache.log_path(runs[0].key))
+        for curve in table.curves:
+            points = tuple((float(line["total"]), float(line[curve.key])) for line in log if curve.key in line)
+            if points:
+                curves[row, curve.title] = points
+    return curves

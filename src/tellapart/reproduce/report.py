@@ -1,0 +1,248 @@
+"""A filled table for people and programs: JSON, Markdown, HTML, the terminal."""
+
+from __future__ import annotations
+
+import html
+import math
+from pathlib import Path
+from typing import Any
+
+from tellapart.data.files import write_json, write_text
+from tellapart.reproduce.collect import Filled
+from tellapart.reproduce.plots import curves_svg
+from tellapart.reproduce.statistics import Estimate
+from tellapart.reproduce.table import Column, Row
+
+MARKS = {"held": "✓", "not held": "✗", "undecided": "?"}
+OURS = "here"
+
+
+def write_reports(filled: Filled, folder: Path) -> list[Path]:
+    """NAME.json, NAME.md, NAME.html and, with curves, NAME.svg, where NAME is the table's with a dash for its slash."""
+    stem = filled.table.name.replace("/", "-")
+    drawn = curves_svg(filled)
+    paths = [folder / f"{stem}.{kind}" for kind in ("json", "md", "html")]
+    write_json(paths[0], as_plain(filled))
+    picture = f"{stem}.svg" if drawn else ""
+    write_text(paths[1], as_markdown(filled, picture) + "\n")
+    write_text(paths[2], as_html(filled, drawn))
+    if drawn:
+        write_text(folder / picture, drawn)
+        paths.append(folder / picture)
+    return paths
+
+
+def command(filled: Filled) -> str:
+    """What makes this table."""
+    seeds = f" --seeds {filled.seeds}" if filled.seeds else ""
+    return f"tellapart reproduce {filled.table.name} --data PACK{seeds}"
+
+
+def honest_lines(filled: Filled) -> list[str]:
+    """What a reader must know before reading a figure."""
+    data = filled.data
+    used = {result.features or "none" for runs in filled.results.values() for result in runs}
+    lines = [f"Data: {data.pack} ({data.fingerprint}), features {', '.join(sorted(used)) or 'none'}, test split."]
+    if data.share < 1:
+        lines.append(
+            f"SHORTENED: every row was trained for {data.share:.1%} of its epochs to fit a budget; "
+            "figures are lower than a full training gives, and rows that learn slowly suffer most."
+        )
+    lines.extend(filled.table.notes)
+    counts = {len(runs) for runs in filled.results.values()}
+    if counts == {1}:
+        lines.append("One run a row: ± is a 95% bootstrap interval over test pictures.")
+    elif counts:
+        lines.append(f"{min(counts)} to {max(counts)} seeds a row: ± is a 95% t interval of the mean over seeds.")
+    return lines
+
+
+def shown(estimate: Estimate | None, decimals: int) -> str:
+    if estimate is None:
+        return "–"
+    margin = estimate.margin
+    return f"{estimate.value:.{decimals}f}" + ("" if margin is None else f" ± {margin:.{decimals}f}")
+
+
+def _lines(filled: Filled, row: Row) -> list[tuple[str, list[str]]]:
+    """Our figures, then the paper's by data set: (who, cells)."""
+    cells = [filled.cells.get((row.name, column.name)) for column in filled.table.columns]
+    ours = [
+        shown(None if cell is None else cell.estimate(), column.decimals)
+        for cell, column in zip(cells, filled.table.columns)
+    ]
+    lines = [(OURS, ours)]
+    for data, figures in row.published.items():
+        lines.append((f"paper, {data}", [_published(f, c) for f, c in zip(figures, filled.table.columns)]))
+    return lines
+
+
+def _published(figure: float | None, column: Column) -> str:
+    return "–" if figure is None else f"{figure:.{column.decimals}f}"
+
+
+def as_markdown(filled: Filled, picture: str = "", level: int = 2) -> str:
+    table = filled.table
+    out = [f"{'#' * level} {table.name}", "", f"{table.title}. {table.paper}.", ""]
+    out += [*(f"- {line}" for line in honest_lines(filled)), f"- Made by `{command(filled)}`.", ""]
+    out += ["| | | " + " | ".join(column.name for column in table.columns) + " |"]
+    out += ["|---|---|" + "---:|" * len(table.columns)]
+    for row in table.rows:
+        for index, (who, cells) in enumerate(_lines(filled, row)):
+            name = f"**{row.name}**" if index == 0 else ""
+            out.append(f"| {name} | {who} | " + " | ".join(cells) + " |")
+    if filled.missing:
+        out += ["", "Not run: " + "; ".join(f"{row} ({why})" for row, why in filled.missing.items()) + "."]
+    if filled.claims:
+        out += ["", "| claim | here | judged by |", "|---|---|---|"]
+        for judged in filled.claims:
+            checks = "<br>".join(f"{check.text}: {_judged(check.estimate)}" for check in judged.checks)
+            out.append(f"| {judged.claim.text} | **{judged.verdict}** | {checks} |")
+    if picture:
+        out += ["", f"![{table.title}]({picture})"]
+    return "\n".join(out)
+
+
+def _judged(estimate: Estimate | None) -> str:
+    if estimate is None or math.isnan(estimate.value):
+        return "no result"
+    if math.isnan(estimate.low):
+        return f"{estimate.value:.2f} ({estimate.how})"
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}] ({estimate.how})"
+
+
+def as_html(filled: Filled, drawn: str = "") -> str:
+    table = filled.table
+    head = "".join(f"<th>{html.escape(column.name)}</th>" for column in table.columns)
+    body = []
+    for row in table.rows:
+        for index, (who, cells) in enumerate(_lines(filled, row)):
+            name = html.escape(row.name) if index == 0 else ""
+            numbers = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+            kind = "ours" if index == 0 else "paper"
+            body.append(f'<tr class="{kind}"><th>{name}</th><th>{html.escape(who)}</th>{numbers}</tr>')
+    notes = "".join(f"<li>{html.escape(line)}</li>" for line in honest_lines(filled))
+    missing = "".join(f"<li>{html.escape(row)}: {html.escape(why)}</li>" for row, why in filled.missing.items())
+    claims = "".join(
+        f'<tr class="{judged.verdict.replace(" ", "-")}"><td>{MARKS[judged.verdict]} {judged.verdict}</td>'
+        f"<td>{html.escape(judged.claim.text)}</td><td>"
+        + "<br>".join(html.escape(f"{check.text}: {_judged(check.estimate)}") for check in judged.checks)
+        + "</td></tr>"
+        for judged in filled.claims
+    )
+    picture = drawn[drawn.index("<svg") :] if drawn else ""
+    return _PAGE.format(
+        title=html.escape(f"{table.name}: {table.title}"),
+        paper=html.escape(table.paper),
+        notes=notes,
+        head=head,
+        body="\n".join(body),
+        missing=f"<h2>Not run</h2><ul>{missing}</ul>" if missing else "",
+        claims=f"<h2>Claims</h2><table>{claims}</table>" if claims else "",
+        picture=picture,
+        command=html.escape(command(filled)),
+    )
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>{title}</title>
+<style>
+body {{ font: 15px/1.45 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
+table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }}
+td, th {{ padding: .25rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #eee }}
+tbody th, h2 + table td {{ text-align: left; white-space: normal }}
+tr.ours {{ font-weight: 600 }} tr.paper {{ color: #777 }} tr.paper th {{ font-weight: 400 }}
+tr.held td:first-child {{ color: #1a7f37 }} tr.not-held td:first-child {{ color: #b3261e }}
+tr.undecided td:first-child {{ color: #8a6d00 }} svg {{ max-width: 100%; height: auto }}
+</style>
+<h1>{title}</h1><p>{paper}</p><ul>{notes}</ul>
+<table><thead><tr><th></th><th></th>{head}</tr></thead><tbody>
+{body}
+</tbody></table>
+{missing}{claims}{picture}
+<p><code>{command}</code></p></html>
+"""
+
+
+def as_plain(filled: Filled) -> dict[str, Any]:
+    """Everything, for programs."""
+    table, data = filled.table, filled.data
+    rows = []
+    for row in table.rows:
+        cells: dict[str, Any] = {}
+        for place, column in enumerate(table.columns):
+            cell = filled.cells.get((row.name, column.name))
+            own = None if cell is None else cell.estimate()
+            published = {name: figures[place] for name, figures in row.published.items() if place < len(figures)}
+            cells[column.name] = {
+                **(_plain(own) or {"value": None}),
+                "runs": {} if cell is None else dict(cell.values),
+                "published": published,
+            }
+        rows.append({"name": row.name, "recipe": row.recipe, "overrides": list(row.overrides), "cells": cells})
+    return {
+        "table": table.name,
+        "paper": table.paper,
+        "title": table.title,
+        "data": {
+            "pack": data.pack,
+            "fingerprint": data.fingerprint,
+            "features": dict(data.features),
+            "share_of_epochs": data.share,
+        },
+        "notes": honest_lines(filled),
+        "rows": rows,
+        "missing": dict(filled.missing),
+        "claims": [
+            {
+                "text": judged.claim.text,
+                "verdict": judged.verdict,
+                "checks": [
+                    {"text": check.text, "verdict": check.verdict, **(_plain(check.estimate) or {"value": None})}
+                    for check in judged.checks
+                ],
+            }
+            for judged in filled.claims
+        ],
+        "curves": [
+            {"row": row, "curve": title, "points": [list(point) for point in points]}
+            for (row, title), points in filled.curves.items()
+        ],
+        "command": command(filled),
+    }
+
+
+def _plain(estimate: Estimate | None) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
+    numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    return {**{name: None if math.isnan(v) else v for name, v in numbers.items()}, "how": estimate.how}
+
+
+def print_filled(filled: Filled) -> None:
+    """To the terminal."""
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    console = Console()
+    grid = Grid(title=f"{filled.table.name}: {filled.table.title}")
+    grid.add_column("")
+    grid.add_column("")
+    for column in filled.table.columns:
+        grid.add_column(column.name, justify="right")
+    for row in filled.table.rows:
+        for index, (who, cells) in enumerate(_lines(filled, row)):
+            grid.add_row(row.name if index == 0 else "", who, *cells, style=None if index == 0 else "dim")
+    console.print(grid)
+    for line in honest_lines(filled):
+        console.print(f"  {line}", highlight=False, style="bold yellow" if line.startswith("SHORTENED") else None)
+    for row_name, why in filled.missing.items():
+        console.print(f"  not run: {row_name}: {why}", highlight=False, markup=False)
+    colours = {"held": "green", "not held": "red", "undecided": "yellow"}
+    for judged in filled.claims:
+        console.print(
+            f"  {MARKS[judged.verdict]} {judged.verdict}: {judged.claim.text}",
+            style=colours[judged.verdict],
+            highlight=False,
+            markup=False,
+        )
