@@ -70,7 +70,7 @@ def extract(options: ExtractOptions) -> tuple[FeatureStore, ...]:
     Features that are there already and were made the same way are left as they are; an unfinished run is continued.
     """
     if options.imports is not None:
-        from tellapart.vision.importers import import_features
+        from tellapart.vision.importers.run import import_features
 
         return (import_features(options.pack, options.imports, options.name, options.overwrite),)
     kinds = _kinds(options.kind)
@@ -171,7 +171,7 @@ def _regions(pack: Pack, options: ExtractOptions, device: torch.device) -> tuple
     elif origin not in ("detections", "fixed"):
         from tellapart.vision.detectors import detect
 
-        detect(pack, origin, device=device, count=options.count)
+        detect(pack, origin, device, options.count, options.workers or cores(), options.overwrite)
         pack = Pack(pack.folder)
     found = {} if origin == "fixed" else pack.detections
     if origin == "detections" and not found:

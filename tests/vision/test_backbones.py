@@ -46,7 +46,8 @@ def save_tiny_vit(folder: Path) -> None:
     torch.manual_seed(0)
     transformers.ViTModel(config).save_pretrained(folder)
     (folder / "preprocessor_config.json").write_text(
-        '{"size": {"height": 32, "width": 32}, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.25, 0.25, 0.25], "resample": 3}'
+        '{"size": {"height": 32, "width": 32}, "image_mean": [0.5, 0.5, 0.5], '
+        '"image_std": [0.25, 0.25, 0.25], "resample": 3}'
     )
 
 

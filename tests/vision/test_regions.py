@@ -35,8 +35,8 @@ def test_pooling_equals_the_loop(seed: int, height: int, width: int, samples: in
 def test_pooling_by_hand() -> None:
     """A 1x2 map of 0 and 8, cell centres at x = 1/4 and 3/4.
 
-    Left half, two samples a side: x = 1/8 lies before the first centre and takes 0; x = 3/8 lies a quarter of the way to
-    the second and takes 2; the mean is 1. The whole picture, by symmetry, is 4.
+    Left half, two samples a side: x = 1/8 lies before the first centre and takes 0; x = 3/8 lies a quarter of the way
+    to the second and takes 2; the mean is 1. The whole picture, by symmetry, is 4.
     """
     feature_map = torch.tensor([[[[0.0, 8.0]]]])
     boxes = torch.tensor([[[0.0, 0.0, 0.5, 1.0], [0.0, 0.0, 1.0, 1.0]]])
