@@ -52,6 +52,10 @@ def save_weights(model: nn.Module, path: Path) -> None:
         save_file({k: v.detach().cpu().contiguous().clone() for k, v in model.state_dict().items()}, partial)
 
 
+def load_weights(model: nn.Module, path: Path) -> None:
+    model.load_state_dict(load_file(path))
+
+
 def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore | None) -> None:
     """Write everything but the weights."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -84,7 +88,7 @@ def open_run(folder: Path | str, stage: str | None = None, device: torch.device 
     vocabulary = Vocabulary.load(folder / "vocabulary.json")
     described = model_stage(recipe, stage)
     model = described.model.build(inputs_for(vocabulary, data["features"], load_pretrained=False))
-    model.load_state_dict(load_file(weights))
+    load_weights(model, weights)
     return Run(folder, recipe, data, vocabulary, model.to(device).eval(), described)
 
 

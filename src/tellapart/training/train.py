@@ -6,11 +6,11 @@ import copy
 import random
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
 from torch import nn
 
 from tellapart.data.batches import Batches
@@ -27,7 +27,15 @@ from tellapart.training.loop import Desk, train_stage
 from tellapart.training.progress import Progress
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.training.registry import override, to_plain
-from tellapart.training.run import Run, describe_run, inputs_for, open_run, save_weights, with_described_model
+from tellapart.training.run import (
+    Run,
+    describe_run,
+    inputs_for,
+    load_weights,
+    open_run,
+    save_weights,
+    with_described_model,
+)
 from tellapart.vision.store import FeatureStore
 
 
@@ -93,7 +101,7 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
             _seed_everything(recipe.seed, index)
         model = starting_model(stage, context)
         if index < position.stage:
-            model.load_state_dict(load_file(weights))
+            load_weights(model, weights)
         else:
             if index > position.stage:
                 position = Position(stage=index, total=position.total)
@@ -102,8 +110,8 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
                 settings.out / "checkpoints",
                 log,
                 progress,
-                save_best=lambda kept, path=weights: save_weights(kept, path),
-                load_best=lambda kept, path=weights: kept.load_state_dict(load_file(path)),
+                save_best=partial(save_weights, path=weights),
+                load_best=partial(load_weights, path=weights),
                 save_every=settings.save_every,
             )
             model = train_stage(stage, model, context, desk, recipe.seed, position, checkpoint)
