@@ -1,5 +1,6 @@
 """Concepts of sentences and pictures."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,14 @@ def test_bad_dictionaries_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError):
             make()
+
+
+def test_every_label_of_a_real_detector_is_known(shared_data: Path) -> None:
+    dictionary, without, pictures = ConceptDictionary.coco(), 0, 0
+    with (shared_data / "flickr8k" / "detections.jsonl").open(encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            found = dictionary.of_detections(row["labels"], row["scores"])
+            assert not found.unknown and len(found.concepts) <= 5
+            without, pictures = without + (not found.concepts), pictures + 1
+    assert pictures == 8091 and without == 52
