@@ -13,6 +13,7 @@ import tyro
 
 from tellapart.data.files import write_json, write_text
 from tellapart.data.pack import Pack
+from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS, TABLES
 from tellapart.training.run import open_run
 from tellapart.training.run_context import context_for
@@ -30,6 +31,8 @@ class EvaluateOptions:
     """train, val, test, or all."""
     features: str | None = None
     """Name of the pack's features; left out, the name the run was trained with."""
+    evaluation: str | None = None
+    """Which figures: grounding, captions, retrieval, …; left out, those that chose the run's best epoch."""
     device: str = "cpu"
     json: bool = False
     """Print JSON instead of a table."""
@@ -41,9 +44,10 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
     """The figures by name, printed and written."""
     run = open_run(options.run, device=options.device)
     context = context_for(run, Pack(options.data), options.features, options.device)
+    name = options.evaluation or run.last_stage.evaluation
     with torch.no_grad():
-        figures = fullest_evaluation(run.last_stage.evaluation)(run.model, context, options.split)
-        table = TABLES.get(run.last_stage.evaluation)
+        figures = fullest_evaluation(name)(run.model, context, options.split)
+        table = TABLES.get(name)
         rows = table(run.model, context, options.split) if table else []
     out = options.out or options.run / f"evaluation-{options.split}.json"
     write_json(out, figures)
