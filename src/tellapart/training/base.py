@@ -29,9 +29,8 @@ def take_over(base: Path, recipe: Recipe, out: Path) -> Position:
         )
     (out / "stages").mkdir(parents=True, exist_ok=True)
     for stage in theirs["stages"]:
-        shutil.copyfile(
-            base / "stages" / f"{stage['name']}.safetensors", out / "stages" / f"{stage['name']}.safetensors"
-        )
+        for path in (base / "stages").glob(f"{stage['name']}*.safetensors"):
+            shutil.copyfile(path, out / "stages" / path.name)
     shutil.copyfile(base / "log.jsonl", out / "log.jsonl")
     total = max((row["total"] for row in read_log(base / "log.jsonl")), default=0)
     return Position(stage=count, total=total)

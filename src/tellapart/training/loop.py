@@ -6,7 +6,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,9 @@ class Desk:
     load_best: Callable[[nn.Module], None]
     save_every: float = 120.0
     """Seconds between checkpoints; there is one at the end of each epoch too."""
+    carried: dict[str, Tensor] = field(default_factory=dict)
+    """State of an earlier stage's objective to go on with."""
+    save_objective: Callable[[nn.Module], None] | None = None
 
 
 def train_stage(
@@ -56,6 +59,9 @@ def train_stage(
     """Train one stage from `position`, restoring `checkpoint` first if there is one; returns the model to keep."""
     freeze(model, stage.frozen)
     objective: nn.Module = stage.objective.build(model, context).to(context.device)
+    own = objective.state_dict()
+    fitting = {k: v for k, v in desk.carried.items() if k in own and own[k].shape == v.shape}
+    objective.load_state_dict(fitting, strict=False)
     optimiser = build_optimiser(stage.optimiser, objective)
     average = WeightAverage(stage.average, objective) if stage.average else None
     scaler = torch.amp.GradScaler(context.device.type) if stage.precision == "float16" else None
@@ -115,6 +121,8 @@ def train_stage(
             save_checkpoint(desk.checkpoints, position, objective, optimiser, average, scaler)
             saved = time.monotonic()
         barrier()
+    if desk.save_objective and group().is_main:
+        desk.save_objective(objective)
     if stage.keep == "best" and position.best is not None:
         desk.load_best(kept)
     elif average is not None:

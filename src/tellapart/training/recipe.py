@@ -80,6 +80,9 @@ class Stage:
     """Stop after so many evaluations without a new best; 0: never."""
     keep: str = "best"
     """Which weights the stage hands on: best or last."""
+    keep_objective: bool = False
+    """Stages that start from this one also go on with what the objective itself has learned (decoders, multipliers), as
+    it stands after the last epoch. Wants keep=last, so that both are of one moment."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from tellapart.errors import InputError
 from tellapart.objectives.context import Context
 from tellapart.text.vocabulary import Vocabulary
 from tellapart.training.base import take_over
+from tellapart.training.carried import carried_objective, objective_saver
 from tellapart.training.checkpoints import Position, newest_checkpoint, read_position
 from tellapart.training.log import Log
 from tellapart.training.loop import Desk, train_stage
@@ -113,6 +114,8 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
                 save_best=partial(save_weights, path=weights),
                 load_best=partial(load_weights, path=weights),
                 save_every=settings.save_every,
+                carried=carried_objective(recipe, index, settings.out),
+                save_objective=objective_saver(stage, settings.out),
             )
             model = train_stage(stage, model, context, desk, recipe.seed, position, checkpoint)
             checkpoint = None

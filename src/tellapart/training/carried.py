@@ -1,0 +1,40 @@
+"""What an objective itself has learned, handed from stage to stage: LTD's decoder and multiplier live on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from tellapart.data.files import atomic_path
+from tellapart.training.recipe import Recipe, Stage
+
+MODEL = "model."
+"""The kept model's own weights travel by themselves."""
+
+
+def objective_path(out: Path, stage: str) -> Path:
+    return out / "stages" / f"{stage}.objective.safetensors"
+
+
+def objective_saver(stage: Stage, out: Path) -> Callable[[nn.Module], None] | None:
+    """Writes an objective's state without its model's; None for a stage that keeps no objective."""
+
+    def save(objective: nn.Module) -> None:
+        state = {k: v for k, v in objective.state_dict().items() if not k.startswith(MODEL)}
+        with atomic_path(objective_path(out, stage.name)) as partial:
+            save_file({k: v.detach().cpu().contiguous().clone() for k, v in state.items()}, partial)
+
+    return save if stage.keep_objective else None
+
+
+def carried_objective(recipe: Recipe, index: int, out: Path) -> dict[str, Tensor]:
+    """State of the objective of the stage that stage `index` starts from, where that stage keeps it."""
+    start = recipe.stages[index].start
+    names = [stage.name for stage in recipe.stages[:index]]
+    source = names[-1] if start == "previous" and names else start
+    if source not in names or not recipe.stages[names.index(source)].keep_objective:
+        return {}
+    return load_file(objective_path(out, source))
