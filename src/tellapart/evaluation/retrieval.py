@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tellapart.data.pack import Pack
 from tellapart.data.sampling import split_rows
 from tellapart.errors import InputError
 from tellapart.metrics.bootstrap import intervals
+from tellapart.metrics.cxc import cxc_positives, cxc_recall, read_cxc
+from tellapart.metrics.ndcg import ndcg, rouge_relevance
 from tellapart.metrics.recall import fold_recall, own_sentences, r_precision, recall, retrieval_ranks
 from tellapart.objectives.context import Context
 from tellapart.protocols import Matcher
@@ -18,6 +23,11 @@ from tellapart.types import Encoded
 
 CHUNK = 256
 """Pictures, and sentences, encoded in one go."""
+CAPTION_IDS = "caption-ids"
+"""The column of COCO's caption ids, one a caption."""
+NDCG_CAPTIONS = 6000
+"""nDCG compares every caption with every other: seconds for 5,000 of them, minutes for 25,000. Larger splits
+go without; `rouge_relevance` and `ndcg` are there to be called."""
 FOLD_PICTURES = 5000
 """A split of this many pictures or more is also measured by COCO's 1K protocol."""
 
@@ -39,20 +49,32 @@ def evaluate_retrieval(model: nn.Module, context: Context, split: str) -> dict[s
 
 
 def evaluate_retrieval_fully(model: nn.Module, context: Context, split: str) -> dict[str, float]:
-    """`evaluate_retrieval` with R-precision, the ends of 95% bootstrap intervals, and 1K folds where they
+    """`evaluate_retrieval` with R-precision, nDCG, the ends of 95% bootstrap intervals, and 1K folds where they
     apply."""
-    return full_measures(score_split(model, context, split))
+    found = score_split(model, context, split)
+    texts = [context.pack.captions[row].text for row in found.captions]
+    return full_measures(found, texts)
 
 
-def full_measures(found: SplitScores) -> dict[str, float]:
+def full_measures(found: SplitScores, texts: Sequence[str]) -> dict[str, float]:
+    """All measures of a score matrix; `texts` are its captions, for nDCG."""
     measures = recall(found.scores, found.owner)
     measures["i2t_r_precision"] = r_precision(found.scores, own_sentences(found.owner, len(found.pictures)))
+    if len(texts) <= NDCG_CAPTIONS:
+        measures["t2i_ndcg_rouge"] = ndcg(found.scores, rouge_relevance(texts, found.owner))
     for name, interval in intervals(retrieval_ranks(found.scores, found.owner)).items():
         measures[f"{name}_low"], measures[f"{name}_high"] = interval.low, interval.high
     if len(found.pictures) >= FOLD_PICTURES:
         folds = fold_recall(found.scores, found.owner)
         measures.update({f"1k_{name}": value for name, value in folds.items()})
     return measures
+
+
+def cxc_measures(found: SplitScores, pack: Pack, ratings: Path) -> dict[str, float]:
+    """Recall and R-precision with the positives of a CxC file; the pack needs COCO's caption ids as a column."""
+    ids = pack.column(CAPTION_IDS).values[found.captions].tolist()
+    names = [Path(pack.pictures[row].file or pack.pictures[row].id).stem for row in found.pictures]
+    return cxc_recall(found.scores, cxc_positives(read_cxc(ratings), names, ids, found.owner))
 
 
 def score_split(model: nn.Module, context: Context, split: str, chunk: int = CHUNK) -> SplitScores:

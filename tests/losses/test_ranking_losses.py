@@ -1,0 +1,163 @@
+"""Ranking losses: hand-worked cases, naive loops over random input, one picture alone, gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from tellapart.losses.hardest_negative_contrast import HardestNegativeContrast
+from tellapart.losses.hinge import HardestNegativeHinge, SumOfHinges
+from tellapart.losses.info_nce import InfoNCE
+from tellapart.losses.multimodal import MultimodalContrast
+
+MARGIN, TAU = 0.2, 0.1
+HAND = torch.tensor([[0.8, 0.7], [0.5, 0.6]], dtype=torch.float64)
+
+
+def negatives(scores: Tensor, owner: Tensor, j: int) -> tuple[list[float], list[float]]:
+    """Scores of pair j's negative captions and negative pictures, by looking at each in turn."""
+    i = int(owner[j])
+    captions = [float(scores[i, c]) for c in range(len(owner)) if int(owner[c]) != i]
+    pictures = [float(scores[p, j]) for p in range(len(scores)) if p != i]
+    return captions, pictures
+
+
+def naive_sum_of_hinges(s: float, captions: list[float], pictures: list[float]) -> float:
+    return sum(max(MARGIN + n - s, 0) for n in captions) + sum(max(MARGIN + n - s, 0) for n in pictures)
+
+
+def naive_hardest_hinge(s: float, captions: list[float], pictures: list[float]) -> float:
+    return sum(max(MARGIN + max(group) - s, 0) for group in (captions, pictures) if group)
+
+
+def naive_info_nce(s: float, captions: list[float], pictures: list[float]) -> float:
+    return sum(-math.log(math.exp(s / TAU) / sum(math.exp(n / TAU) for n in [s, *g])) for g in (captions, pictures))
+
+
+def naive_hardest_contrast(s: float, captions: list[float], pictures: list[float]) -> float:
+    return sum(
+        max(-math.log(math.exp(s / TAU) / math.exp((max(g) + MARGIN) / TAU)), 0) for g in (captions, pictures) if g
+    )
+
+
+Naive = Callable[[float, list[float], list[float]], float]
+CASES: dict[str, tuple[Callable[[str], nn.Module], Naive]] = {
+    "sum-of-hinges": (lambda r: SumOfHinges(MARGIN, r), naive_sum_of_hinges),
+    "hardest-negative-hinge": (lambda r: HardestNegativeHinge(MARGIN, r), naive_hardest_hinge),
+    "info-nce": (lambda r: InfoNCE(TAU, "added", r), naive_info_nce),
+    "hardest-negative-contrast": (lambda r: HardestNegativeContrast(MARGIN, TAU, r), naive_hardest_contrast),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), pictures=st.integers(1, 5), extra=st.integers(0, 5))
+def test_against_a_loop_over_pairs(name: str, seed: int, pictures: int, extra: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    owner = torch.cat([torch.arange(pictures), torch.randint(pictures, (extra,), generator=generator)])
+    scores = torch.rand(pictures, len(owner), generator=generator, dtype=torch.float64) * 2 - 1
+    make, naive = CASES[name]
+    total = sum(naive(float(scores[owner[j], j]), *negatives(scores, owner, j)) for j in range(len(owner)))
+    assert make("sum")(scores, owner).item() == pytest.approx(total, abs=1e-9)
+    assert make("mean")(scores, owner).item() == pytest.approx(total / len(owner), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        # Pair 0 (0.8): caption 0.7 -> .2+.7-.8 = .1, picture 0.5 -> 0. Pair 1 (0.6): caption .5 -> .1,
+        # picture .7 -> .3. (SumOfHinges(0.2, "sum"), 0.5),
+        (HardestNegativeHinge(0.2, "sum"), 0.5),
+        (HardestNegativeContrast(0.2, 0.1, "mean"), 0.5 / 0.1 / 2),
+        # No hinge, no margin: (.7-.8) + (.5-.8) + (.5-.6) + (.7-.6) = -.4, over tau 0.1 and two pairs.
+        (HardestNegativeContrast(None, 0.1, "mean"), -2.0),
+        # log(1+e^-1) + log(1+e^-3) + log(1+e^-1) + log(1+e^1), over two pairs, halved.
+        (
+            InfoNCE(0.1, "halved"),
+            (2 * math.log(1 + math.exp(-1)) + math.log(1 + math.exp(-3)) + math.log(1 + math.exp(1))) / 4,
+        ),
+    ],
+)
+def test_worked_by_hand(loss: nn.Module, expected: float) -> None:
+    """Two pictures, two captions: s = [[.8, .7], [.5, .6]]; the arithmetic stands beside each case."""
+    assert loss(HAND, torch.tensor([0, 1])).item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_convse_plus_plus_is_the_hinge_over_tau() -> None:
+    scores = torch.rand(6, 6, dtype=torch.float64)
+    owner = torch.arange(6)
+    assert torch.allclose(
+        HardestNegativeContrast(0.2, 0.1)(scores, owner), HardestNegativeHinge(0.2)(scores, owner) / 0.1
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("captions", [1, 3])
+def test_one_picture_alone_costs_nothing(name: str, captions: int) -> None:
+    """Without negatives there is nothing to learn: zero loss, and a gradient of zero rather than NaN."""
+    scores = torch.rand(1, captions, dtype=torch.float64, requires_grad=True)
+    loss = CASES[name][0]("mean")(scores, torch.zeros(captions, dtype=torch.long))
+    loss.backward()
+    assert loss.item() == pytest.approx(0, abs=1e-12)
+    assert scores.grad is not None and scores.grad.abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients(name: str) -> None:
+    torch.manual_seed(0)
+    scores = torch.randn(4, 7, dtype=torch.float64, requires_grad=True)
+    owner = torch.tensor([0, 1, 2, 3, 0, 2, 2])
+    assert torch.autograd.gradcheck(lambda s: CASES[name][0]("mean")(s, owner), (scores,))
+
+
+def test_scores_too_large_for_exp_stay_finite() -> None:
+    scores = torch.tensor([[500.0, -500.0], [400.0, 500.0]], requires_grad=True)
+    loss = InfoNCE(0.01)(scores, torch.tensor([0, 1]))
+    loss.backward()
+    assert loss.isfinite() and scores.grad is not None and scores.grad.isfinite().all()
+
+
+def naive_multimodal(vectors: Tensor, captions: Tensor, owner: Tensor) -> float:
+    """SimCLR over 2N anchors: a picture of each pair against other captions and pictures, a caption likewise."""
+    total = 0.0
+    for j, i in enumerate(owner.tolist()):
+        pair = math.exp(float(vectors[i] @ captions[j]) / TAU)
+        strangers = [k for k in range(len(owner)) if int(owner[k]) != i]
+        others = [p for p in range(len(vectors)) if p != i]
+        picture = sum(math.exp(float(vectors[i] @ captions[k]) / TAU) for k in strangers)
+        picture += sum(math.exp(float(vectors[i] @ vectors[p]) / TAU) for p in others)
+        caption = sum(math.exp(float(vectors[p] @ captions[j]) / TAU) for p in others)
+        caption += sum(math.exp(float(captions[k] @ captions[j]) / TAU) for k in strangers)
+        total -= math.log(pair / (pair + picture)) + math.log(pair / (pair + caption))
+    return total / (2 * len(owner))
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10_000), pictures=st.integers(1, 4), extra=st.integers(0, 3))
+def test_multimodal_against_a_loop(seed: int, pictures: int, extra: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    owner = torch.cat([torch.arange(pictures), torch.randint(pictures, (extra,), generator=generator)])
+    vectors = torch.nn.functional.normalize(torch.randn(pictures, 3, generator=generator, dtype=torch.float64), dim=1)
+    captions = torch.nn.functional.normalize(
+        torch.randn(len(owner), 3, generator=generator, dtype=torch.float64), dim=1
+    )
+    found = MultimodalContrast(TAU)(vectors @ captions.t(), owner, vectors @ vectors.t(), captions @ captions.t())
+    assert found.item() == pytest.approx(naive_multimodal(vectors, captions, owner), abs=1e-9)
+
+
+def test_multimodal_by_hand() -> None:
+    """Two pairs, every score 0: each anchor shares with 1 caption and 1 picture more, so -log 1/3 for each."""
+    zeros = torch.zeros(2, 2)
+    assert MultimodalContrast()(zeros, torch.tensor([0, 1]), zeros, zeros).item() == pytest.approx(math.log(3))
+
+
+def test_multimodal_gradients() -> None:
+    parts = tuple(torch.randn(3, 3, dtype=torch.float64, requires_grad=True) for _ in range(3))
+    owner = torch.tensor([0, 1, 2])
+    assert torch.autograd.gradcheck(lambda s, p, c: MultimodalContrast(0.5)(s, owner, p, c), parts)
