@@ -1,0 +1,100 @@
+"""CIDEr and CIDEr-D (Vedantam et al. 2015).
+
+What the COCO caption script prints as "CIDEr" is CIDEr-D: tf-idf cosine with counts clipped to the reference's and a
+Gaussian penalty on the difference in length, times ten. `cider_d` is that; `cider` is the paper's plain cosine.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tellapart.metrics.document_frequency import DocumentFrequency
+from tellapart.metrics.encoded import Encoded, Score, encode
+from tellapart.metrics.ngrams import Level, levels
+
+ORDER = 4
+SIGMA = 6.0
+
+
+def cider_d(
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
+    frequencies: DocumentFrequency | None = None,
+) -> Score:
+    """CIDEr-D of tokenised captions, the script's "CIDEr"; the corpus value is the mean.
+
+    Document frequencies are those of the references themselves unless a table is given.
+
+    >>> score = cider_d(["a dog runs", "a cat"], [["a dog runs", "the dog"], ["a cat sits"]])
+    >>> score.each.round(4).tolist()
+    [4.3664, 3.4868]
+    """
+    return _score(encode(candidates, references), frequencies, clipped=True)
+
+
+def cider(
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
+    frequencies: DocumentFrequency | None = None,
+) -> Score:
+    """CIDEr of tokenised captions as in the paper's equation 2 and 3, times ten: no clipping, no length penalty.
+
+    >>> score = cider(["a dog runs", "a cat"], [["a dog runs", "the dog"], ["a cat sits"]])
+    >>> score.each.round(4).tolist()
+    [4.375, 3.5355]
+    """
+    return _score(encode(candidates, references), frequencies, clipped=False)
+
+
+def _score(encoded: Encoded, frequencies: DocumentFrequency | None, clipped: bool) -> Score:
+    pictures = int(encoded.picture[-1]) + 1
+    captions = len(encoded.lengths)
+    log_pictures = np.log(float(pictures if frequencies is None else frequencies.pictures))
+    lookup = None if frequencies is None else frequencies.lookup(encoded.vocabulary)
+    caption_of = np.repeat(np.arange(captions), encoded.lengths)
+    candidate_of = np.flatnonzero(~encoded.is_reference)[encoded.picture]  # [S] the candidate of a caption's picture
+    similarity = np.zeros(captions)  # [S] summed over n, meaningful for references
+    for level in levels(encoded.words, encoded.lengths, ORDER):
+        entries = _Entries(level, caption_of, encoded)
+        counts = entries.picture_counts(encoded) if lookup is None else lookup.counts(level, encoded.words)
+        inverse = log_pictures - np.log(np.maximum(counts, 1.0))  # [kinds]
+        weight = entries.count * inverse[entries.kind]
+        norm = np.sqrt(np.bincount(entries.caption, weight * weight, captions))
+        candidate_weight = np.where(entries.starts_with_candidate, weight[entries.group_start], 0)[entries.group]
+        shared = np.minimum(candidate_weight, weight) if clipped else candidate_weight
+        product = np.bincount(entries.caption, shared * weight, captions)
+        norms = norm * norm[candidate_of]
+        similarity += product / np.where(norms == 0, 1, norms)
+    if clipped:
+        pairs = np.maximum(encoded.lengths - 1, 0)  # the script takes the number of word pairs for the length
+        similarity *= np.exp(-((pairs - pairs[candidate_of]) ** 2) / (2 * SIGMA**2))
+    total = np.bincount(encoded.picture, similarity * encoded.is_reference, pictures)
+    each = total / ORDER / np.bincount(encoded.picture, encoded.is_reference, pictures) * 10.0
+    return Score(float(np.mean(each)), each)
+
+
+class _Entries:
+    """The distinct (n-gram, caption) pairs of one level; those of one n-gram and one picture stand together as a
+    group, the candidate's (if it has the n-gram) first."""
+
+    def __init__(self, level: Level, caption_of: np.ndarray, encoded: Encoded) -> None:
+        captions = caption_of[level.places]
+        first = level.is_new.copy()
+        first[1:] |= captions[1:] != captions[:-1]
+        starts = np.flatnonzero(first)
+        self.count = np.diff(np.append(starts, len(captions)))
+        self.caption = captions[starts]
+        self.kind = level.kinds[starts]
+        self.kinds = int(level.kinds[-1]) + 1 if len(level.kinds) else 0
+        picture = encoded.picture[self.caption]
+        new_group = level.is_new[starts]
+        new_group[1:] |= picture[1:] != picture[:-1]
+        self.group_start = np.flatnonzero(new_group)
+        self.group = np.cumsum(new_group) - 1
+        self.starts_with_candidate = ~encoded.is_reference[self.caption[self.group_start]]
+
+    def picture_counts(self, encoded: Encoded) -> np.ndarray:
+        """[kinds] the number of pictures that have each n-gram in a reference."""
+        last = np.append(self.group_start[1:], len(self.caption))[: len(self.group_start)] - 1
+        has_reference = encoded.is_reference[self.caption[last]]
+        return np.bincount(self.kind[self.group_start], has_reference, self.kinds)
