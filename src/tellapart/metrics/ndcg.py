@@ -76,11 +76,12 @@ def common_lengths(queries: np.ndarray, lengths: np.ndarray, references: np.ndar
     for step in range(queries.shape[1]):
         spoken = queries[:, step] >= 0
         places[spoken, queries[spoken, step]] |= np.uint64(1 << step)
-    row = np.full((len(queries), len(references)), ~np.uint64(0))
+    row: np.ndarray = np.full((len(queries), len(references)), ~np.uint64(0))
     for step in range(references.shape[1]):
         match = row & places[:, references[:, step]]
         row = (row + match) | (row - match)
-    inside = np.where(lengths >= WORD_BITS, ~np.uint64(0), (np.uint64(1) << lengths.astype(np.uint64)) - np.uint64(1))
+    inside: np.ndarray = (np.uint64(1) << lengths.astype(np.uint64)) - np.uint64(1)
+    inside = np.where(lengths >= WORD_BITS, ~np.uint64(0), inside)
     return _ones(~row & inside[:, None])
 
 

@@ -1,0 +1,50 @@
+"""GRU readouts against reading each sentence alone, without padding."""
+
+import pytest
+import torch
+
+from tellapart.encoders.gru import LastStateGRU, SentenceBiGRU, WordStatesGRU
+
+LENGTHS = torch.tensor([3, 6, 1])
+
+
+def words() -> torch.Tensor:
+    return torch.randn(3, 6, 4, generator=torch.Generator().manual_seed(0))
+
+
+def test_last_state_is_that_of_the_bare_sentence() -> None:
+    torch.manual_seed(0)
+    encoder = LastStateGRU(4, 5)
+    found = encoder(words(), LENGTHS)
+    for row, length in enumerate(LENGTHS.tolist()):
+        assert torch.allclose(found[row], encoder.gru(words()[row : row + 1, :length])[1][0, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("readout", ["ends", "last", "mean"])
+def test_both_ways_against_the_bare_sentence(readout: str) -> None:
+    torch.manual_seed(0)
+    encoder = SentenceBiGRU(4, 5, readout)
+    found = encoder(words(), LENGTHS)
+    for row, length in enumerate(LENGTHS.tolist()):
+        states, _ = encoder.states.gru(words()[row : row + 1, :length])  # [1, T, 10]
+        forward, backward = states[0, :, :5], states[0, :, 5:]
+        expected = {
+            "ends": torch.cat([forward[-1], backward[0]]),
+            "last": torch.cat([forward[-1], backward[-1]]),
+            "mean": states[0].mean(0),
+        }[readout]
+        assert torch.allclose(found[row], expected, atol=1e-6)
+
+
+def test_word_states_are_means_of_the_two_directions() -> None:
+    torch.manual_seed(0)
+    encoder = WordStatesGRU(4, 5)
+    found = encoder(words(), LENGTHS)
+    states, _ = encoder.states.gru(words()[:1, :3])
+    assert torch.allclose(found[0, :3], (states[0, :, :5] + states[0, :, 5:]) / 2, atol=1e-6)
+    assert found[0, 3:].abs().max() == 0
+
+
+def test_an_unknown_readout_is_refused() -> None:
+    with pytest.raises(ValueError, match="readout"):
+        SentenceBiGRU(4, 5, "middle")
