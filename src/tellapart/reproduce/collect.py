@@ -101,7 +101,11 @@ def _curves(
     for row, runs in results.items() if table.curves else ():
         log = read_log(cache.log_path(runs[0].key))
         for curve in table.curves:
-            points = tuple((float(line["total"]), float(line[curve.key])) for line in log if curve.key in line)
+            points = tuple(
+                (float(line["total"]), float(line[next(key for key in curve.keys if key in line)]))
+                for line in log
+                if any(key in line for key in curve.keys)
+            )
             if points:
                 curves[row, curve.title] = points
     return curves

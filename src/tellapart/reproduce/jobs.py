@@ -86,7 +86,9 @@ def features_for(pack: Pack, recipe: Recipe, wanted: Sequence[str]) -> str | Non
     """Name of the pack's features of the kind the recipe reads: one of `wanted`, or the only ones there are."""
     if recipe.features == "none":
         return None
-    kinds = {name: FeatureStore(pack.feature_folder(name)).kind for name in pack.feature_names()}
+    stores = [FeatureStore(pack.feature_folder(name)) for name in pack.feature_names()]
+    # Features of mirror images are there to be drawn in training beside their originals, not by themselves.
+    kinds = {store.name: store.kind for store in stores if store.name in wanted or not store.facts.get("flipped")}
     unknown = [name for name in wanted if name not in kinds]
     if unknown:
         raise InputError(f"{pack.folder} has no features '{unknown[0]}'; it has {', '.join(kinds) or 'none at all'}.")

@@ -1,20 +1,26 @@
 """What is measured of a finished run, by name: figures, and where there are some, what each picture adds to them.
 
 Per-picture values allow a paired bootstrap when a row has only one run: `ranks` of retrieval queries, or an array named
-like its figure whose mean over pictures is that figure.
+like its figure whose mean over pictures is that figure. A figure that is no such mean may give its bootstrap itself, as
+`drawn_` and its name: [SAMPLES] values on the pictures that `metrics.bootstrap.picture_weights` draws with seed 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from tellapart.data.pack import Pack
-from tellapart.evaluation.retrieval import full_measures, score_split
-from tellapart.metrics.recall import retrieval_ranks
+from tellapart.evaluation.retrieval import FOLD_PICTURES, SplitScores, score_split
+from tellapart.metrics.ndcg import ndcg, rouge_relevance
+from tellapart.metrics.recall import fold_recall, own_sentences, r_precision, retrieval_ranks, summarise
+from tellapart.reproduce.grounding_measure import measure_grounding
+from tellapart.reproduce.measured import Measured
 from tellapart.training.log import read_log
 from tellapart.training.run import Run
 from tellapart.training.run_context import context_for
@@ -23,24 +29,40 @@ RANKS = ("ranks_i2t", "ranks_t2i", "owner")
 """Names of the arrays that retrieval ranks are kept under: [I], [C] and [C]."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    figures: dict[str, float]
-    items: dict[str, np.ndarray] = field(default_factory=dict)
-
-
 Measure = Callable[[Run, Pack, str, str], Measured]
 """(run, pack, split, device) -> what was measured."""
 
 
 def measure_retrieval(run: Run, pack: Pack, split: str, device: str) -> Measured:
     """Recall both ways, R-precision and 1K folds where they apply, with the rank of every query."""
-    with torch.no_grad():
-        found = score_split(run.model, context_for(run, pack, device=device), split)
-    figures = {name: v for name, v in full_measures(found).items() if not name.endswith(("_low", "_high"))}
+    found = _scores(run, pack, split, device)
     ranks = retrieval_ranks(found.scores, found.owner)
+    figures = summarise(ranks)
+    figures["i2t_r_precision"] = r_precision(found.scores, own_sentences(found.owner, len(found.pictures)))
+    if len(found.pictures) >= FOLD_PICTURES:
+        folds = fold_recall(found.scores, found.owner)
+        figures.update({f"1k_{name}": value for name, value in folds.items()})
     arrays = (ranks.picture_to_text, ranks.text_to_picture, ranks.owner)
     return Measured(figures, {name: array.numpy().astype(np.int32) for name, array in zip(RANKS, arrays)})
+
+
+def measure_ndcg(run: Run, pack: Pack, split: str, device: str) -> Measured:
+    """nDCG@25 of captions as queries, with ROUGE-L as relevance; apart from the rest since it takes long."""
+    found = _scores(run, pack, split, device)
+    relevance = _relevance(pack.folder, tuple(found.captions.tolist()), tuple(found.owner.tolist()))
+    return Measured({"t2i_ndcg_rouge": ndcg(found.scores, relevance)})
+
+
+def _scores(run: Run, pack: Pack, split: str, device: str) -> SplitScores:
+    with torch.no_grad():
+        return score_split(run.model, context_for(run, pack, device=device), split)
+
+
+@lru_cache(maxsize=2)
+def _relevance(folder: Path, captions: tuple[int, ...], owner: tuple[int, ...]) -> Tensor:
+    """[C, I]. The same for every run on a pack, so it is computed once a process."""
+    pack = Pack(folder)
+    return rouge_relevance([pack.captions[row].text for row in captions], torch.tensor(owner))
 
 
 def measure_log(run: Run, pack: Pack, split: str, device: str) -> Measured:
@@ -55,4 +77,4 @@ def measure_log(run: Run, pack: Pack, split: str, device: str) -> Measured:
     return Measured(figures)
 
 
-MEASURES: dict[str, Measure] = {"retrieval": measure_retrieval, "log": measure_log}
+MEASURES: dict[str, Measure] = {"grounding": measure_grounding, "retrieval": measure_retrieval, "ndcg": measure_ndcg, "log": measure_log}

@@ -96,7 +96,9 @@ def spread(cell: Cell) -> Estimate:
 
 
 def bootstrap_draws(metric: str, items: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """A figure on SAMPLES bootstrapped test sets [samples], from ranks or from one value a picture."""
+    """A figure on SAMPLES bootstrapped test sets [samples], as measured, from ranks, or from one value a picture."""
+    if f"drawn_{metric}" in items:
+        return items[f"drawn_{metric}"].astype(np.float64)
     if all(name in items for name in RANKS):
         ranks = Ranks(*(torch.from_numpy(items[name].astype(np.int64)) for name in RANKS))
         drawn = resampled(ranks, picture_weights(len(items[RANKS[0]]), SAMPLES, 0))

@@ -63,6 +63,15 @@ class Below:
 
 
 @dataclass(frozen=True)
+class Above:
+    """A row stays above `limit` in a column."""
+
+    row: Rows
+    column: str
+    limit: float
+
+
+@dataclass(frozen=True)
 class SpreadBelow:
     """Runs of a row that differ in their seed only have a standard deviation below `limit` in a column."""
 
@@ -71,7 +80,7 @@ class SpreadBelow:
     limit: float
 
 
-Check = Greater | Within | Below | SpreadBelow
+Check = Greater | Within | Below | Above | SpreadBelow
 
 
 @dataclass(frozen=True)
@@ -87,8 +96,8 @@ class Curve:
     """A figure followed through training, one line a row of the table."""
 
     title: str
-    key: str
-    """Its name in a run's log.jsonl."""
+    keys: tuple[str, ...]
+    """Its name in a run's log.jsonl; of several, the first that a line has."""
     logarithmic: bool = False
 
 

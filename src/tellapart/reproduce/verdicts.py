@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tellapart.reproduce.statistics import Cell, Estimate, difference, mean_cell, spread
-from tellapart.reproduce.table import Below, Check, Claim, Greater, Rows, Within, as_rows
+from tellapart.reproduce.table import Above, Below, Check, Claim, Greater, Rows, Within, as_rows
 
 HELD, NOT_HELD, UNDECIDED = "held", "not held", "undecided"
 Cells = Mapping[tuple[str, str], Cell]
@@ -51,6 +51,9 @@ def _judge_check(check: Check, cells: Cells) -> JudgedCheck:
     own = _cell(check.row, check.column, cells)
     if own is None:
         return JudgedCheck(text, UNDECIDED, None)
+    if isinstance(check, Above):
+        estimate = own.estimate()
+        return JudgedCheck(text, _side(estimate.low, estimate.high, check.limit), estimate)
     estimate = own.estimate() if isinstance(check, Below) else spread(own)
     return JudgedCheck(text, _side(-estimate.high, -estimate.low, -check.limit), estimate)
 
@@ -82,8 +85,9 @@ def describe(check: Check) -> str:
         return f"{check.column}: {_named(check.better)} > {_named(check.worse)}{more}"
     if isinstance(check, Within):
         return f"{check.column}: {_named(check.first)} and {_named(check.second)} within {check.limit:g}"
-    if isinstance(check, Below):
-        return f"{check.column}: {_named(check.row)} < {check.limit:g}"
+    if isinstance(check, Below | Above):
+        sign = "<" if isinstance(check, Below) else ">"
+        return f"{check.column}: {_named(check.row)} {sign} {check.limit:g}"
     return f"{check.column}: deviation of {check.row} over seeds < {check.limit:g}"
 
 

@@ -1,0 +1,62 @@
+"""Recipes with their models shrunk to a few numbers, so that any of them trains in a moment."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tiny_pack import make_tiny_pack
+
+from tellapart.data.pack import Pack
+from tellapart.recipes import find_recipe
+from tellapart.training.recipe import Recipe
+
+WIDTH = 16
+WIDE = 64
+"""Whole numbers from here on are widths."""
+
+
+def small_pack(folder: Path) -> Pack:
+    """The tiny pack with sentence targets as wide as the shrunk models expect them."""
+    pack = make_tiny_pack(folder)
+    random = np.random.default_rng(1)
+    pack.save_column("targets-minilm", random.standard_normal((len(pack.owner), WIDTH)).astype(np.float16), "caption")
+    return pack
+
+
+def shrunk(value: Any) -> Any:
+    """A model's or objective's settings with every width at 16 and nothing pretrained."""
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    changes: dict[str, Any] = {}
+    for field in dataclasses.fields(value):
+        held = getattr(value, field.name)
+        if field.name in ("word_vectors", "bert"):
+            changes[field.name] = ""
+        elif field.name == "text" and held == "minilm":
+            changes[field.name] = "gru"
+        elif isinstance(held, int) and not isinstance(held, bool) and held >= WIDE:
+            changes[field.name] = WIDTH
+        elif field.name == "word_width":
+            changes[field.name] = WIDTH
+        elif dataclasses.is_dataclass(held):
+            changes[field.name] = shrunk(held)
+    return dataclasses.replace(value, **changes)
+
+
+def small_recipe(name: str) -> Recipe:
+    """A recipe of the same stages over shrunk models; parts that are not there to be scaled or frozen are left out."""
+    recipe = find_recipe(name)
+    stages = tuple(
+        dataclasses.replace(
+            stage,
+            model=shrunk(stage.model),
+            objective=shrunk(stage.objective),
+            sampling=dataclasses.replace(stage.sampling, batch=min(stage.sampling.batch, WIDTH)),
+            optimiser=dataclasses.replace(stage.optimiser, scaled=()),
+        )
+        for stage in recipe.stages
+    )
+    return dataclasses.replace(recipe, stages=stages)
