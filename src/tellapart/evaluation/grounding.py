@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import numpy as np
 import torch
@@ -44,13 +45,14 @@ CHUNK = 256
 
 @dataclass(frozen=True)
 class Grounding:
-    """All judgements of a model on a split; `captions` is None for a matcher."""
+    """All judgements of a model on a split; `captions` and `said` are None for a matcher."""
 
     classes: tuple[str, ...]
     pictures: np.ndarray  # [I] rows of the pack, rising: those judged
     attention: Outcomes
     captions: GroundingOutcomes | None
     figures: dict[str, float]
+    said: Tensor | None = None  # [I, T] the greedy captions
 
 
 def evaluate_grounding(model: nn.Module, context: Context, split: str) -> dict[str, float]:
@@ -59,20 +61,36 @@ def evaluate_grounding(model: nn.Module, context: Context, split: str) -> dict[s
 
 
 def evaluate_grounding_fully(model: nn.Module, context: Context, split: str) -> dict[str, float]:
-    """`evaluate_grounding` with 95% intervals over pictures, the regions' ceiling, and all caption scores there are."""
-    from tellapart.evaluation import EVALUATIONS
-
+    """`evaluate_grounding` with 95% intervals over pictures, the regions' ceiling, and the greedy captions' scores."""
     found = ground(model, context, split)
     figures = dict(found.figures)
-    classes, drawn = len(found.classes), draws(len(found.pictures))
-    samples = {"attention_accuracy": accuracy_samples(found.attention, found.pictures, classes, drawn)}
-    if found.captions is not None:
-        samples |= score_samples(found.captions, found.pictures, classes, drawn)
-        full = EVALUATIONS.get("captions-full")
-        figures |= {} if full is None else full(model, context, split)
+    if found.said is not None:
+        figures["token_cider"] = figures.pop("cider")
+        figures |= _caption_scores(context, found.said, found.pictures)
+    samples = drawn_figures(found, draws(len(found.pictures)))
     for name, values in samples.items():
         figures[f"{name}_low"], figures[f"{name}_high"] = interval(values)
     return figures | region_ceiling(context, split)
+
+
+def _caption_scores(context: Context, said: Tensor, pictures: np.ndarray) -> dict[str, float]:
+    """BLEU to CIDEr-D in percent of the words themselves; METEOR only where its tables are installed."""
+    from tellapart.metrics.caption_influence import caption_metrics
+
+    pack = context.pack
+    sentences = [pack.vocabulary.decode(row) for row in said.tolist()]
+    references = [[pack.captions[row].text for row in pack.captions_of[int(picture)]] for picture in pictures]
+    scores = caption_metrics(sentences, references, with_meteor=find_spec("pycocoevalcap") is not None)
+    return {name: 100 * score.corpus for name, score in scores.items()}
+
+
+def drawn_figures(found: Grounding, drawn: np.ndarray) -> dict[str, np.ndarray]:
+    """Attention accuracy and both F1s [S] on drawn pictures; drawn [S, I] counts how often each was drawn."""
+    classes = len(found.classes)
+    samples = {"attention_accuracy": accuracy_samples(found.attention, found.pictures, classes, drawn)}
+    if found.captions is not None:
+        samples |= score_samples(found.captions, found.pictures, classes, drawn)
+    return samples
 
 
 def ground(model: nn.Module, context: Context, split: str) -> Grounding:
@@ -93,13 +111,13 @@ def ground(model: nn.Module, context: Context, split: str) -> Grounding:
         with torch.no_grad():
             attention, figures = _read(model, context, objects, captions)
             figures = attention_accuracy(attention, len(objects.classes)) | figures
-            judged = None
+            judged, said = None, None
             if not isinstance(model, LookingMatcher):
-                judged, spoken = _speak(model, context, objects, pictures, captions)
+                judged, said, spoken = _speak(model, context, objects, pictures, captions)
                 figures |= spoken
     finally:
         model.train(was_training)
-    return Grounding(objects.classes, pictures, attention, judged, figures)
+    return Grounding(objects.classes, pictures, attention, judged, figures, said)
 
 
 def _read(
@@ -147,7 +165,7 @@ def _box_looked_at(batch: Batch, weights: Tensor, sentence: Tensor) -> np.ndarra
 
 def _speak(
     model: Captioner, context: Context, objects: ObjectWords, pictures: np.ndarray, captions: np.ndarray
-) -> tuple[GroundingOutcomes, dict[str, float]]:
+) -> tuple[GroundingOutcomes, Tensor, dict[str, float]]:
     """Greedy captions, judged against every reference."""
     class_of = torch.from_numpy(objects.vocabulary_class.astype(np.int64)).to(context.device)
     parts, tokens = [], []
@@ -171,7 +189,7 @@ def _speak(
     mentioned, owner = _mentioned(context, objects, captions)
     figures = {"cider": token_cider(context, pictures, whole)}
     figures |= grounding_scores(outcomes, len(objects.classes))
-    return outcomes, figures | hallucination(spoken, len(pictures), mentioned, owner)
+    return outcomes, whole, figures | hallucination(spoken, len(pictures), mentioned, owner)
 
 
 def references_of(context: Context, objects: ObjectWords, captions: np.ndarray) -> References:

@@ -101,4 +101,7 @@ class Later:
     """(kept arrays, pack, names of the wanted figures) -> what was measured."""
 
 
-LATER: dict[str, Later] = {"text-metrics": Later("captions", text_metrics)}
+LATER: dict[str, Later] = {
+    "text-metrics": Later("captions", text_metrics),
+    "greedy-text-metrics": Later("grounding", text_metrics),
+}

@@ -1,4 +1,4 @@
-"""What is measured of a run that looks: grounding figures, scores of its greedy captions, and how sure they are."""
+"""What is measured of a run that looks: grounding figures with their bootstrap, and its greedy captions as text."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import torch
 
 from tellapart.data.pack import Pack
 from tellapart.evaluation.grounding import drawn_figures, ground, region_ceiling
-from tellapart.evaluation.spoken_scores import spoken_scores
 from tellapart.metrics.bootstrap import SAMPLES, picture_weights
+from tellapart.reproduce.caption_measures import captions_measured
 from tellapart.reproduce.measured import Measured
 from tellapart.training.run import Run
 from tellapart.training.run_context import context_for
 
 
 def measure_grounding(run: Run, pack: Pack, split: str, device: str) -> Measured:
-    """Figures of `evaluation.grounding`, BLEU to CIDEr in percent; the captions themselves (`said`) are kept, so that
-    scores that need more than this machine has can be added later."""
+    """Figures of `evaluation.grounding`. What text metrics say of the captions is computed later, from what is kept."""
     context = context_for(run, pack, device=device)
     with torch.no_grad():
         found = ground(run.model, context, split)
@@ -24,9 +23,6 @@ def measure_grounding(run: Run, pack: Pack, split: str, device: str) -> Measured
     counts = (picture_weights(len(found.pictures), SAMPLES, 0) * len(found.pictures)).astype(np.float32)
     items = {f"drawn_{name}": values.astype(np.float32) for name, values in drawn_figures(found, counts).items()}
     if found.said is not None:
-        items["said"] = found.said.numpy().astype(np.int32)
-        for name, score in spoken_scores(found.said, context, found.pictures).items():
-            figures[name] = 100 * score.corpus
-            if name == "caption_cider":  # the only one whose mean over pictures is the corpus score
-                items[name] = 100 * score.each
+        said = captions_measured([run.vocabulary.decode(row) for row in found.said.tolist()], found.pictures)
+        figures, items = figures | said.figures, items | said.items
     return Measured(figures, items)

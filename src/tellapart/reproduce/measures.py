@@ -15,10 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tellapart.data.files import read_json
 from tellapart.data.pack import Pack
 from tellapart.evaluation.retrieval import FOLD_PICTURES, SplitScores, score_split
 from tellapart.metrics.ndcg import ndcg, rouge_relevance
 from tellapart.metrics.recall import fold_recall, own_sentences, r_precision, retrieval_ranks, summarise
+from tellapart.reproduce.caption_measures import measure_captions, measure_self_retrieval
 from tellapart.reproduce.grounding_measure import measure_grounding
 from tellapart.reproduce.measured import Measured
 from tellapart.training.log import read_log
@@ -77,4 +79,22 @@ def measure_log(run: Run, pack: Pack, split: str, device: str) -> Measured:
     return Measured(figures)
 
 
-MEASURES: dict[str, Measure] = {"grounding": measure_grounding, "retrieval": measure_retrieval, "ndcg": measure_ndcg, "log": measure_log}
+SECONDS = "seconds.json"
+"""Beside a run's weights: how long its stages took to train, those taken over from another run among them."""
+
+
+def measure_training(run: Run, pack: Pack, split: str, device: str) -> Measured:
+    """Seconds of training, where the run was made here; a run that was interrupted counts from where it went on."""
+    path = run.folder / SECONDS
+    return Measured({"seconds": float(read_json(path)["training"])} if path.is_file() else {})
+
+
+MEASURES: dict[str, Measure] = {
+    "captions": measure_captions,
+    "grounding": measure_grounding,
+    "log": measure_log,
+    "ndcg": measure_ndcg,
+    "retrieval": measure_retrieval,
+    "self-retrieval": measure_self_retrieval,
+    "training": measure_training,
+}

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from tellapart.errors import InputError
 from tellapart.reproduce.table import Table
-from tellapart.reproduce.tables import convse, find, ltd
+from tellapart.reproduce.tables import convse, find, grounded_captioning, ltd
 
-TABLES: dict[str, Table] = {table.name: table for paper in (convse, ltd, find) for table in paper.TABLES}
+TABLES: dict[str, Table] = {
+    table.name: table for paper in (convse, ltd, find, grounded_captioning) for table in paper.TABLES
+}
 
 
 def find_tables(names: Sequence[str]) -> list[Table]:

@@ -11,18 +11,18 @@ SPLITS = (
     "On Flickr8k the split is Flickr8k's own (6,000 / 1,000 / 1,000)."
 )
 REGIONS = (
-    "Regions here are a COCO detector's boxes filled up with fixed ones, with a small backbone's features pooled inside; the "
-    "paper has 36 boxes of a Visual Genome detector. `region_ceiling` says how often any region is right."
+    "Regions here are a COCO detector's boxes filled up with fixed ones, with a small backbone's features pooled inside; "
+    "the paper has 36 boxes of a Visual Genome detector. `region_ceiling` says how often any region is right."
 )
 SPICE = "SPICE is left blank where it was not run; METEOR where its tables are not installed."
 
 ACCURACY = Column("Attention Acc.", "attention_accuracy", "grounding", 2)
 CAPTIONS = (
-    Column("B@1", "bleu_1", "grounding"),
-    Column("B@4", "bleu_4", "grounding"),
-    Column("M", "meteor", "grounding"),
-    Column("C", "caption_cider", "grounding"),
-    Column("S", "spice", "grounding"),
+    Column("B@1", "bleu1", "greedy-text-metrics"),
+    Column("B@4", "bleu4", "greedy-text-metrics"),
+    Column("M", "meteor", "greedy-text-metrics"),
+    Column("C", "cider", "greedy-text-metrics"),
+    Column("S", "spice", "greedy-text-metrics"),
 )
 GAZE = (Column("F1_all", "f1_all", "grounding", 2), Column("F1_loc", "f1_loc", "grounding", 2))
 OURS = (ACCURACY, Column("CHAIR", "chair_words", "grounding"))
@@ -162,7 +162,7 @@ TABLE2 = Table(
 LARGE = ("xe.model.hidden=1024", "xe.evaluation=captions")
 """COCO: wider, and with no boxes to judge by."""
 LARGE_SCST = (*LARGE, "scst.evaluation=captions")
-COCO_CAPTIONS = tuple(Column(c.name, c.metric, "captions", c.decimals) for c in CAPTIONS)
+COCO_CAPTIONS = tuple(Column(c.name, c.metric, "text-metrics", c.decimals) for c in CAPTIONS)
 
 TABLE4 = Table(
     name="grounded-captioning/table4",

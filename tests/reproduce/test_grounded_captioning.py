@@ -1,0 +1,77 @@
+"""Grounded captioning's tables name recipes, fields and rows that exist, and their measure gives what they show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from grounded_world import grounded_pack
+from tellapart.captioning.up_down import UpDown
+from tellapart.matching.scan import SCAN
+from tellapart.recipes import find_recipe
+from tellapart.recipes.grounded_captioning import PUBLISHED as EXPECTED
+from tellapart.reproduce.caption_measures import LATER
+from tellapart.reproduce.grounding_measure import measure_grounding
+from tellapart.reproduce.measures import MEASURES
+from tellapart.reproduce.statistics import bootstrap_draws
+from tellapart.reproduce.table import Table, rows_of
+from tellapart.reproduce.tables import TABLES as ALL
+from tellapart.reproduce.tables.grounded_captioning import PUBLISHED, TABLE2, TABLES
+from tellapart.training.recipe import Recipe
+from tellapart.training.registry import override
+from tellapart.training.run import Run, describe_run
+from tellapart.vision.store import FeatureStore
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_rows_and_claims_can_be_made(table: Table) -> None:
+    assert ALL[table.name] is table
+    for row in table.rows:
+        override(find_recipe(row.recipe), row.overrides)
+        assert all(len(figures) == len(table.columns) for figures in row.published.values())
+    names = {row.name for row in table.rows}
+    assert len(names) == len(table.rows)
+    for claim in table.claims:
+        assert rows_of(claim) <= names
+        assert {check.column for check in claim.checks} <= {column.name for column in table.columns}
+    for column in table.columns:
+        source = LATER[column.measure].source if column.measure in LATER else column.measure
+        assert source in MEASURES or source == "captions"
+
+
+def test_the_paper_is_copied_once() -> None:
+    """Recipes and table print the same figures: CIDEr, F1_all, F1_loc."""
+    assert {
+        f"{told}-{paid}".rstrip("-"): (row[3], row[5], row[6]) for (told, paid), row in PUBLISHED.items()
+    } == EXPECTED
+    assert len(TABLE2.rows) == 16
+
+
+@pytest.mark.parametrize("model", [UpDown(hidden=8, attention=8), SCAN(8, 8, nouns=True)])
+def test_the_measure(model: UpDown | SCAN, tmp_path: Path) -> None:
+    pack = grounded_pack(tmp_path / "pack")
+    store = FeatureStore(pack.feature_folder("regions"))
+    recipe = find_recipe("pos-scan" if isinstance(model, SCAN) else "up-down")
+    describe_run(tmp_path / "run", recipe, pack, store)
+    measured = measure_grounding(_run(tmp_path / "run", recipe, model, pack.folder), pack, "val", "cpu")
+    drawn = bootstrap_draws("attention_accuracy", measured.items)
+    assert drawn is not None and np.percentile(drawn, 0) <= measured.figures["attention_accuracy"] + 1e-3
+    if isinstance(model, SCAN):
+        assert "said" not in measured.items and "f1_all" not in measured.figures
+    else:
+        later = LATER["greedy-text-metrics"].compute(measured.items, pack, frozenset({"cider"}))
+        assert {"bleu1", "bleu4", "cider"} <= set(later.figures)
+
+
+def _run(folder: Path, recipe: Recipe, model: UpDown | SCAN, data: Path) -> Run:
+    from tellapart.data.files import read_json
+    from tellapart.text.vocabulary import Vocabulary
+    from tellapart.training.run import inputs_for
+
+    torch.manual_seed(0)
+    described, vocabulary = read_json(folder / "data.json"), Vocabulary.load(folder / "vocabulary.json")
+    built = model.build(inputs_for(vocabulary, described["features"], load_pretrained=False)).eval()
+    return Run(folder, recipe, described, vocabulary, built, recipe.stages[-1])
