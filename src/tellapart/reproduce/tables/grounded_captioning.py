@@ -11,8 +11,8 @@ SPLITS = (
     "On Flickr8k the split is Flickr8k's own (6,000 / 1,000 / 1,000)."
 )
 REGIONS = (
-    "Regions here are a COCO detector's boxes filled up with fixed ones, with a small backbone's features pooled inside; "
-    "the paper has 36 boxes of a Visual Genome detector. `region_ceiling` says how often any region is right."
+    "Regions here are a COCO detector's boxes filled up with fixed ones, with a small backbone's features pooled "
+    "inside; the paper has 36 boxes of a Visual Genome detector. `region_ceiling` says how often any region is right."
 )
 SPICE = "SPICE is left blank where it was not run; METEOR where its tables are not installed."
 
