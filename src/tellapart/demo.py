@@ -23,7 +23,7 @@ MATCHER = (
     "base.optimiser.rate=1e-3",
     "base.sampling.batch=64",
 )
-CAPTIONER = ("mle.model.hidden=256", "mle.epochs=12", "mle.optimiser.rate=1e-3", "mle.patience=0")
+CAPTIONER = ("nt.model.hidden=256", "nt.epochs=12", "nt.optimiser.rate=1e-3", "nt.patience=0")
 
 
 def demo(out: Path, count: int = 600) -> Path:

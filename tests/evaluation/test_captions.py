@@ -8,7 +8,16 @@ import torch
 from tellapart.captioning.up_down import UpDown
 from tellapart.decoding import Decoded, beam, log_prob
 from tellapart.evaluation import captions
-from tellapart.evaluation.captions import decode, join, mean_loss, references_of, token_cider, validate_captions
+from tellapart.evaluation.captions import (
+    decode,
+    evaluate_captions,
+    join,
+    mean_loss,
+    references_of,
+    score_sentences,
+    token_cider,
+    validate_captions,
+)
 from tiny_world import tiny_context
 
 
@@ -59,3 +68,16 @@ def test_join_pads() -> None:
     both = join([short, long])
     assert both.tokens.tolist() == [[4, 2, 0], [4, 5, 2]]
     assert both.attention is not None and both.attention[0, 2].sum() == 0
+
+
+def test_full_figures(tmp_path: Path) -> None:
+    """A picture's own first caption is perfect by BLEU and ROUGE; a model's captions get all figures."""
+    context = tiny_context(tmp_path)
+    pictures = context.pack.split("train").pictures
+    references, owner = references_of(context, pictures)
+    first = references[[int((owner == picture).nonzero()[0]) for picture in range(len(pictures))]]
+    figures = score_sentences(context, pictures, first)
+    assert figures["bleu1"] == pytest.approx(1.0, abs=1e-6) and figures["rouge"] == pytest.approx(1.0, abs=1e-6)
+    model = UpDown(hidden=8, attention=8).build(context.inputs)
+    found = evaluate_captions(model, context, "test")
+    assert set(found) == {"loss", "bleu1", "bleu2", "bleu3", "bleu4", "meteor", "rouge", "cider"}

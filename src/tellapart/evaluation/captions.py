@@ -13,7 +13,11 @@ from torch.nn import functional
 from tellapart.captioning.fast_path import predictions
 from tellapart.decoding import Constraints, Decoded, bad_endings, beam, greedy
 from tellapart.losses.likelihood import WordCrossEntropy
+from tellapart.metrics.bleu import bleu
 from tellapart.metrics.cider import cider_d
+from tellapart.metrics.meteor import meteor
+from tellapart.metrics.ptb import tokenize
+from tellapart.metrics.rouge import rouge_l
 from tellapart.objectives.context import Context
 from tellapart.text.vocabulary import PAD
 
@@ -30,6 +34,35 @@ def validate_captions(model: nn.Module, context: Context, split: str) -> dict[st
     figures = {"loss": mean_loss(model, context, rows.captions)}
     figures["cider"] = token_cider(context, rows.pictures, decode(model, context, rows.pictures, width=1).tokens)
     model.train(was_training)
+    return figures
+
+
+@torch.no_grad()
+def evaluate_captions(model: nn.Module, context: Context, split: str) -> dict[str, float]:
+    """The table of captioning papers for beam-3 captions: BLEU-1 to 4, METEOR, ROUGE-L, CIDEr, and the loss a word.
+
+    Captions are compared with the references as they were given, through the same tokeniser as the COCO script's.
+    """
+    was_training = model.training
+    model.eval()
+    rows = context.pack.split(split)
+    said = decode(model, context, rows.pictures, width=3)
+    figures = {"loss": mean_loss(model, context, rows.captions), **score_sentences(context, rows.pictures, said.tokens)}
+    model.train(was_training)
+    return figures
+
+
+def score_sentences(context: Context, pictures: np.ndarray, tokens: Tensor) -> dict[str, float]:
+    """BLEU-1 to 4, METEOR, ROUGE-L and CIDEr of one caption (words, END, PAD) for each of these pictures."""
+    pack = context.pack
+    candidates = tokenize(context.inputs.vocabulary.decode(row) for row in tokens.tolist())
+    groups = [[pack.captions[caption].text for caption in pack.captions_of[int(picture)]] for picture in pictures]
+    words = iter(tokenize(text for group in groups for text in group))
+    references = [[next(words) for _ in group] for group in groups]
+    figures = {f"bleu{n}": score.corpus for n, score in enumerate(bleu(candidates, references), start=1)}
+    figures["meteor"] = meteor(candidates, references).corpus
+    figures["rouge"] = rouge_l(candidates, references).corpus
+    figures["cider"] = cider_d(candidates, references).corpus
     return figures
 
 

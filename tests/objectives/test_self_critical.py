@@ -1,0 +1,122 @@
+"""SCST: rewards part by part, both baselines, the loss written out, and that the reward rises."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from tellapart.captioning.neuraltalk import NeuralTalk2
+from tellapart.decoding import sample
+from tellapart.errors import InputError
+from tellapart.metrics.bleu import bleu
+from tellapart.metrics.cider import cider_d
+from tellapart.objectives.context import Context
+from tellapart.objectives.rewards import Rewards
+from tellapart.objectives.self_critical import SelfCritical
+from tellapart.types import Batch, Encoded, Images, Texts
+from tiny_world import tiny_context
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    return tiny_context(tmp_path)
+
+
+def all_pictures(context: Context) -> Batch:
+    return context.batches.pictures_and_captions(context.pack.split("train").pictures)
+
+
+def spelled(tokens: torch.Tensor) -> list[str]:
+    return [" ".join(str(word) for word in row if word) for row in tokens.tolist()]
+
+
+def test_rewards_are_the_metrics_on_ids(context: Context) -> None:
+    """CIDEr-D and BLEU-4 of the ids written as words, END among them, weighted and added."""
+    batch = all_pictures(context)
+    tokens = batch.texts.tokens[::2, 1:].roll(1, 0)  # each picture gets its neighbour's first caption
+    owner = torch.arange(len(tokens))
+    found = Rewards(cider=0.5, bleu=3.0).build(context)(tokens, batch, owner)
+    references = [spelled(batch.texts.tokens[batch.owner == picture, 1:]) for picture in range(len(tokens))]
+    candidates = spelled(tokens)
+    expected = 0.5 * cider_d(candidates, references).each + 3.0 * bleu(candidates, references)[3].each
+    torch.testing.assert_close(found, torch.from_numpy(expected).float(), atol=1e-4, rtol=1e-4)
+
+
+class Likes:
+    """A matcher that scores a sentence by its length and a picture by its row."""
+
+    def encode_image(self, images: Images) -> Encoded:
+        return Encoded(torch.arange(len(images)).float().unsqueeze(1))
+
+    def encode_text(self, texts: Texts) -> Encoded:
+        assert (texts.tokens[:, 0] == 1).all()
+        return Encoded(texts.lengths.float().unsqueeze(1))
+
+    def score(self, images: Encoded, texts: Encoded) -> torch.Tensor:
+        return 100 * images.vectors + texts.vectors.T
+
+
+class LikesModule(torch.nn.Module, Likes):
+    pass
+
+
+def test_a_matcher_rewards(context: Context) -> None:
+    context.models["scan"] = LikesModule()
+    batch = all_pictures(context)
+    tokens = torch.tensor([[4, 5, 2, 0], [4, 2, 0, 0]])
+    reward = Rewards(cider=0.0, matcher="scan", matching=2.0).build(context)
+    assert reward(tokens, batch, torch.tensor([3, 1])).tolist() == [2 * (300 + 4), 2 * (100 + 3)]
+    context.models["captioner"] = NeuralTalk2(hidden=4).build(context.inputs)
+    with pytest.raises(InputError, match="no matcher"):
+        Rewards(matcher="captioner").build(context)
+
+
+@pytest.mark.parametrize("baseline", ["greedy", "leave-one-out"])
+def test_loss_written_out(context: Context, baseline: str) -> None:
+    model = NeuralTalk2(hidden=8).build(context.inputs)
+    objective = SelfCritical(baseline=baseline, samples=3, max_words=5).build(model, context).eval()
+    batch = all_pictures(context)
+    torch.manual_seed(2)
+    loss = objective(batch)["loss"].item()
+    torch.manual_seed(2)
+    drawn = sample(model, batch.images, 3, max_words=5)
+    rewards = objective.reward(drawn.tokens, batch, torch.arange(len(batch.images)).repeat_interleave(3))
+    total = 0.0
+    for row, reward in enumerate(rewards.tolist()):
+        picture = row // 3
+        if baseline == "greedy":
+            against = objective.greedy_rewards(batch)[picture].item()
+        else:
+            against = (rewards[picture * 3 : picture * 3 + 3].sum().item() - reward) / 2
+        total -= float(drawn.word_log_probability[row].detach().sum()) * (reward - against)
+    words = int((drawn.tokens != 0).sum())
+    assert loss == pytest.approx(total / words, rel=1e-3, abs=1e-5)
+    assert not model.training
+
+
+def test_reward_rises(context: Context) -> None:
+    torch.manual_seed(0)
+    objective = SelfCritical(baseline="leave-one-out", samples=8, max_words=6).build(
+        NeuralTalk2(hidden=16, dropout=0.0).build(context.inputs), context
+    )
+    optimiser = torch.optim.Adam(objective.parameters(), 0.02)
+    batch = all_pictures(context)
+    rewards = []
+    for _ in range(40):
+        optimiser.zero_grad()
+        figures = objective(batch)
+        figures["loss"].backward()
+        optimiser.step()
+        rewards.append(figures["reward"].item())
+    assert sum(rewards[-5:]) > 1.25 * sum(rewards[:5])
+
+
+def test_refusals(context: Context) -> None:
+    model = NeuralTalk2(hidden=4).build(context.inputs)
+    with pytest.raises(InputError, match="no baseline"):
+        SelfCritical(baseline="mean").build(model, context)
+    with pytest.raises(InputError, match="two samples"):
+        SelfCritical(baseline="leave-one-out", samples=1).build(model, context)
+    with pytest.raises(InputError, match="training split only"):
+        val = context.batches.pictures_and_captions(context.pack.split("val").pictures)
+        SelfCritical().build(model, context)(val)
