@@ -98,10 +98,10 @@ class AdaptiveAttentionModel(nn.Module):
         memory = (state["hidden"].unsqueeze(0).contiguous(), state["cell"].unsqueeze(0).contiguous())
         output, _ = self.lstm(inputs, memory)  # [C, T - 1, H] h_t
         before = torch.cat([state["hidden"].unsqueeze(1), output[:, :-1]], 1)  # h_{t-1}
-        last = self.lstm.hidden_size * 3  # the output gate comes last of the four
+        # The output gate comes last of the four.
+        of_input, of_hidden, input_bias, hidden_bias = (part.chunk(4)[3] for part in self.lstm.all_weights[0])
         output_gate = torch.sigmoid(
-            functional.linear(inputs, self.lstm.weight_ih_l0[last:], self.lstm.bias_ih_l0[last:])
-            + functional.linear(before, self.lstm.weight_hh_l0[last:], self.lstm.bias_hh_l0[last:])
+            functional.linear(inputs, of_input, input_bias) + functional.linear(before, of_hidden, hidden_bias)
         )
         gate = self.sentinel_gate(torch.cat([inputs, before], -1)).sigmoid()
         tiny = torch.finfo(output_gate.dtype).tiny

@@ -8,12 +8,13 @@ with five captions is projected once, and the vocabulary layer (the widest of al
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tellapart.captioning.words import WordTable
+from tellapart.errors import InputError
 from tellapart.protocols import Captioner
 from tellapart.text.vocabulary import PAD
 from tellapart.types import Images, State, Step
@@ -72,6 +73,15 @@ class Predictions:
     targets: Tensor  # [M] the words that stand there
     mask: Tensor  # [C, T - 1] bool: where the M rows belong
     attention: Tensor | None = None  # [C, T - 1, R]
+
+
+def as_captioner(model: nn.Module) -> Any:
+    """The model itself once it is known to be a captioner; an nn.Module's own type says nothing of its methods."""
+    if not isinstance(model, Captioner):
+        raise InputError(
+            f"{type(model).__name__} is no captioner: it has no `start` and `step` to write sentences with."
+        )
+    return model
 
 
 def select(state: State, index: Tensor) -> State:

@@ -56,9 +56,10 @@ class NeuralTalk2Model(nn.Module):
 
     def advance(self, words: Tensor, state: State) -> Heard:
         """The words' share of the gates is computed once, however many pictures read them."""
-        lstm, read = self.lstm, self.word_dropout(self.words(words))
-        gates = functional.linear(read, lstm.weight_ih_l0, lstm.bias_ih_l0 + lstm.bias_hh_l0)  # [n, 4H]
-        gates = repeated(gates, state["hidden"]) + functional.linear(state["hidden"], lstm.weight_hh_l0)
+        of_input, of_hidden, input_bias, hidden_bias = self.lstm.all_weights[0]
+        read = self.word_dropout(self.words(words))
+        gates = functional.linear(read, of_input, input_bias + hidden_bias)  # [n, 4H]
+        gates = repeated(gates, state["hidden"]) + functional.linear(state["hidden"], of_hidden)
         hidden, cell = lstm_step(gates, state["cell"])
         return Heard(self.dropout(hidden), {"hidden": hidden, "cell": cell})
 

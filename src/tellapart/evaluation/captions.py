@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.captioning.fast_path import predictions
+from tellapart.captioning.fast_path import as_captioner, predictions
 from tellapart.decoding import Constraints, Decoded, bad_endings, beam, greedy
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.metrics.bleu import bleu
@@ -19,6 +19,7 @@ from tellapart.metrics.meteor import meteor
 from tellapart.metrics.ptb import tokenize
 from tellapart.metrics.rouge import rouge_l
 from tellapart.objectives.context import Context
+from tellapart.protocols import Captioner
 from tellapart.text.vocabulary import PAD
 
 CHUNK = 256
@@ -28,11 +29,11 @@ MAX_WORDS = 20
 @torch.no_grad()
 def validate_captions(model: nn.Module, context: Context, split: str) -> dict[str, float]:
     """Loss a word over all references, and CIDEr-D of greedy captions on word ids; torch and numpy only."""
-    was_training = model.training
+    captioner, was_training = as_captioner(model), model.training
     model.eval()
     rows = context.pack.split(split)
-    figures = {"loss": mean_loss(model, context, rows.captions)}
-    figures["cider"] = token_cider(context, rows.pictures, decode(model, context, rows.pictures, width=1).tokens)
+    figures = {"loss": mean_loss(captioner, context, rows.captions)}
+    figures["cider"] = token_cider(context, rows.pictures, decode(captioner, context, rows.pictures, width=1).tokens)
     model.train(was_training)
     return figures
 
@@ -43,11 +44,14 @@ def evaluate_captions(model: nn.Module, context: Context, split: str) -> dict[st
 
     Captions are compared with the references as they were given, through the same tokeniser as the COCO script's.
     """
-    was_training = model.training
+    captioner, was_training = as_captioner(model), model.training
     model.eval()
     rows = context.pack.split(split)
-    said = decode(model, context, rows.pictures, width=3)
-    figures = {"loss": mean_loss(model, context, rows.captions), **score_sentences(context, rows.pictures, said.tokens)}
+    said = decode(captioner, context, rows.pictures, width=3)
+    figures = {
+        "loss": mean_loss(captioner, context, rows.captions),
+        **score_sentences(context, rows.pictures, said.tokens),
+    }
     model.train(was_training)
     return figures
 
@@ -66,7 +70,7 @@ def score_sentences(context: Context, pictures: np.ndarray, tokens: Tensor) -> d
     return figures
 
 
-def mean_loss(model: nn.Module, context: Context, captions: np.ndarray) -> float:
+def mean_loss(model: Captioner, context: Context, captions: np.ndarray) -> float:
     """Cross-entropy a word over these captions of the pack, each with its own picture."""
     loss, total, count = WordCrossEntropy(), 0.0, 0
     for rows in _chunks(captions):
@@ -79,7 +83,7 @@ def mean_loss(model: nn.Module, context: Context, captions: np.ndarray) -> float
 
 @torch.no_grad()
 def decode(
-    model: nn.Module,
+    model: Captioner,
     context: Context,
     pictures: np.ndarray,
     width: int = 3,

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.captioning.fast_path import SharedCaptioner, select
+from tellapart.captioning.fast_path import SharedCaptioner, as_captioner, select
 from tellapart.decoding.prefixes import Level, Prefixes, prefix_tree
 from tellapart.evaluation.captions import decode
 from tellapart.objectives.context import Context
@@ -30,11 +30,11 @@ BYTES_AT_ONCE = 128 * 2**20
 @torch.no_grad()
 def self_retrieval(model: nn.Module, context: Context, split: str, width: int = 3) -> dict[str, float]:
     """Top-1, 5, 50 and 500 recall in percent: one beam-search caption a picture, each against all pictures."""
-    was_training = model.training
+    captioner, was_training = as_captioner(model), model.training
     model.eval()
     pictures = context.pack.split(split).pictures
-    tokens = decode(model, context, pictures, width).tokens
-    scores = score_captions(model, context, pictures, tokens)  # [C, I]
+    tokens = decode(captioner, context, pictures, width).tokens
+    scores = score_captions(captioner, context, pictures, tokens)  # [C, I]
     model.train(was_training)
     return top_recalls(scores)
 
@@ -93,8 +93,10 @@ def _walk(model: Captioner, state: State, tree: Prefixes, normaliser: torch.dtyp
     total = torch.zeros(pictures, 1, device=device)  # of the prefixes about to be read
     found = []
     for level in tree.levels:
-        says = _words_shared if isinstance(model, SharedCaptioner) else _words_plain
-        said, state = says(model, words, state, level, normaliser)  # [P, n]
+        if isinstance(model, SharedCaptioner):
+            said, state = _words_shared(model, words, state, level, normaliser)  # [P, n]
+        else:
+            said, state = _words_plain(model, words, state, level)
         total = total[:, level.parent] + said
         found.append(total)
         state = select(state, (first * len(words) + level.parent[level.kept]).flatten())
@@ -102,9 +104,7 @@ def _walk(model: Captioner, state: State, tree: Prefixes, normaliser: torch.dtyp
     return torch.cat(found, 1)
 
 
-def _words_plain(
-    model: Captioner, words: Tensor, state: State, level: Level, normaliser: torch.dtype
-) -> tuple[Tensor, State]:
+def _words_plain(model: Captioner, words: Tensor, state: State, level: Level) -> tuple[Tensor, State]:
     """ln p [P, n] of a level's words, each after its parent, by `step` alone."""
     pictures = len(next(iter(state.values()))) // len(words)
     step = model.step(words.repeat(pictures), state)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tellapart.captioning.fast_path import as_captioner
 from tellapart.decoding import Decoded, sample, with_start
 from tellapart.decoding.rollouts import rollout_rewards
 from tellapart.distributed import global_mean
@@ -69,7 +70,8 @@ class AdversarialObjective(nn.Module):
 
     def __init__(self, config: Adversarial, model: nn.Module, evaluator: Evaluator) -> None:
         super().__init__()
-        self.config, self.model, self.evaluator = config, model, evaluator
+        self.config, self.evaluator = config, evaluator
+        self.model = as_captioner(model)
         self.policy = PolicyGradient()
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
 

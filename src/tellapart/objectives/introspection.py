@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor, nn
 
+from tellapart.captioning.fast_path import as_captioner
 from tellapart.data.sampling import split_rows
 from tellapart.decoding import log_prob
 from tellapart.distributed import global_mean
@@ -40,7 +41,8 @@ class Introspection:
 class IntrospectionObjective(nn.Module):
     def __init__(self, config: Introspection, model: nn.Module, context: Context) -> None:
         super().__init__()
-        self.config, self.model, self.context = config, model, context
+        self.config, self.context = config, context
+        self.model = as_captioner(model)
         pictures = split_rows(context.pack, context.train_split).pictures
         if len(pictures) < 2:
             raise InputError("Introspective learning needs at least two pictures in the training split.")

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from tellapart.captioning.fast_path import Predictions, predictions, select
+from tellapart.captioning.fast_path import Predictions, as_captioner, predictions, select
 from tellapart.data.sampling import split_rows
 from tellapart.distributed import global_mean
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.objectives.context import Context
+from tellapart.protocols import Captioner
 from tellapart.text.vocabulary import PAD
 from tellapart.types import Batch
 
@@ -41,7 +42,8 @@ class LikelihoodObjective(nn.Module):
 
     def __init__(self, config: Likelihood, model: nn.Module, captions: int) -> None:
         super().__init__()
-        self.config, self.model, self.captions = config, model, captions
+        self.config, self.captions = config, captions
+        self.model = as_captioner(model)
         self.loss = WordCrossEntropy(config.smoothing)
         # Sentences trained on so far: scheduled sampling counts its epochs by it, and a checkpoint keeps it.
         self.register_buffer("seen", torch.zeros((), dtype=torch.long))
@@ -71,7 +73,7 @@ class LikelihoodObjective(nn.Module):
         return min(rises * self.config.sampling_rise, self.config.sampling_most)
 
 
-def sampled_predictions(model: nn.Module, batch: Batch, share: float) -> Predictions:
+def sampled_predictions(model: Captioner, batch: Batch, share: float) -> Predictions:
     """Like `predictions`, but a word read is, with probability `share`, drawn from what the model just
     predicted."""
     tokens = batch.texts.tokens
@@ -81,11 +83,12 @@ def sampled_predictions(model: nn.Module, batch: Batch, share: float) -> Predict
         step = model.step(word, state)
         state = step.state
         logits.append(step.logits)
-        looks.append(step.attention)
+        if step.attention is not None:
+            looks.append(step.attention)
         drawn = torch.multinomial(step.logits.detach().float().softmax(-1), 1).squeeze(1)
         own = torch.rand(drawn.shape, device=drawn.device) < share
         word = torch.where(own, drawn, tokens[:, time + 1])
     targets = tokens[:, 1:]
     mask = targets != PAD
-    attention = None if looks[0] is None else torch.stack(looks, 1)
+    attention = torch.stack(looks, 1) if looks else None
     return Predictions(torch.stack(logits, 1)[mask], targets[mask], mask, attention)

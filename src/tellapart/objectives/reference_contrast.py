@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tellapart.captioning.fast_path import as_captioner
 from tellapart.data.sampling import split_rows
 from tellapart.decoding import log_prob
 from tellapart.distributed import global_mean
@@ -43,7 +44,8 @@ class ReferenceContrastObjective(nn.Module):
         self, config: ReferenceContrastLearning, model: nn.Module, reference: nn.Module, context: Context
     ) -> None:
         super().__init__()
-        self.config, self.model, self.reference, self.context = config, model, reference, context
+        self.config, self.context = config, context
+        self.model, self.reference = as_captioner(model), as_captioner(reference)
         self.loss = ReferenceContrast(config.nu, config.parts)
         split = split_rows(context.pack, context.train_split)
         self.pictures = split.pictures[[len(context.pack.captions_of[p]) > 0 for p in split.pictures]]

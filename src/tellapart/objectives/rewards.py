@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tellapart.data.sampling import split_rows
 from tellapart.data.usual_nouns import usual_nouns
@@ -53,14 +53,15 @@ class CaptionReward:
         owner = self.place[torch.from_numpy(owners).to(context.device)]
         self.cider = TokenCider.from_references(references, owner) if config.cider else None
         self.bleu = TokenBleu(references, owner) if config.bleu else None
-        self.matcher: nn.Module | None = None
+        self.matcher: Matcher | None = None
         self.nouns: Tensor | None = None  # [V]: POS-SCAN asks which words of a sentence are nouns
         if config.matcher:
             if context.pack.has_column("nouns"):
                 self.nouns = torch.from_numpy(usual_nouns(context.pack)).to(context.device)
-            self.matcher = context.model(config.matcher)
-            if not isinstance(self.matcher, Matcher):
+            matcher = context.model(config.matcher)
+            if not isinstance(matcher, Matcher):
                 raise InputError(f"'{config.matcher}' is no matcher, so its score cannot be a reward.")
+            self.matcher = matcher
 
     @torch.no_grad()
     def __call__(self, tokens: Tensor, batch: Batch, owner: Tensor) -> Tensor:
@@ -78,7 +79,7 @@ class CaptionReward:
         return total
 
 
-def match(matcher: nn.Module, tokens: Tensor, batch: Batch, owner: Tensor, nouns: Tensor | None = None) -> Tensor:
+def match(matcher: Matcher, tokens: Tensor, batch: Batch, owner: Tensor, nouns: Tensor | None = None) -> Tensor:
     """A matcher's score [N] of each sentence with its own picture; `nouns` [V] marks words that are usually nouns."""
     whole = with_start(tokens)
     texts = Texts(whole, (whole != PAD).sum(1), {} if nouns is None else {"nouns": nouns[whole]})

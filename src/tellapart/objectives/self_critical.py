@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from tellapart.captioning.fast_path import as_captioner
 from tellapart.decoding import greedy, sample
 from tellapart.distributed import global_mean
 from tellapart.errors import InputError
@@ -44,7 +45,8 @@ class SelfCriticalObjective(nn.Module):
             raise InputError(f"There is no baseline '{config.baseline}'; choose one of {', '.join(BASELINES)}.")
         if config.baseline == "leave-one-out" and config.samples < 2:
             raise InputError("The leave-one-out baseline needs at least two samples a picture.")
-        self.config, self.model, self.reward = config, model, reward
+        self.config, self.reward = config, reward
+        self.model = as_captioner(model)
         self.loss = PolicyGradient()
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:

@@ -187,14 +187,14 @@ RECIPES = (
         expected=_paper(0.311, 0.249, 0.533, 0.956),
     ),
     Recipe(
-        "captioner",
+        "tell-best-mle",
         "grounded captioning, section 3.2; Anderson et al. 2018",
         "Two LSTMs with attention over cells or regions; maximum likelihood.",
         (UP_DOWN,),
         features="grid",
     ),
     Recipe(
-        "captioner-scst",
+        "tell-best",
         "grounded captioning, section 3.3; Rennie et al. 2017",
         "Up-Down by likelihood, then self-critical on CIDEr-D.",
         (UP_DOWN, CRITICAL),

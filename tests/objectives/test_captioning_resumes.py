@@ -1,0 +1,63 @@
+"""Captioning stages stopped at any step end with the same weights as stages never stopped."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from small_recipes import small_pack, small_recipe
+
+from tellapart.training import loop
+from tellapart.training.recipe import Recipe
+from tellapart.training.train import TrainSettings, train_recipe
+
+
+class Stopped(Exception):
+    pass
+
+
+def short(name: str) -> Recipe:
+    recipe = small_recipe(name)
+    stages = tuple(
+        replace(stage, epochs=2, patience=0, sampling=replace(stage.sampling, batch=4, steps=3))
+        for stage in recipe.stages
+    )
+    return replace(recipe, stages=stages)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "neuraltalk2-cl",
+        "adaptive-attention-il",
+        "adaptive-attention-gan",
+        "neuraltalk2-cl-adaptive-attention",
+        "tell-best",
+    ],
+)
+def test_resumed_equals_uninterrupted(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six steps a stage; stopped after the second step of the last stage, mid-epoch, and gone on with."""
+    pack = small_pack(tmp_path / "pack").folder
+    recipe = short(name)
+
+    def settings(out: str, resume: bool = False) -> TrainSettings:
+        return TrainSettings(data=pack, out=tmp_path / out, resume=resume, quiet=True, save_every=0.0)
+
+    train_recipe(recipe, settings("whole"))
+    learn, calls = loop._learn, []
+
+    def counted(*arguments: object) -> object:
+        if len(calls) == 6 * (len(recipe.stages) - 1) + 2:
+            raise Stopped
+        calls.append(1)
+        return learn(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(loop, "_learn", counted)
+    with pytest.raises(Stopped):
+        train_recipe(recipe, settings("stopped"))
+    monkeypatch.setattr(loop, "_learn", learn)
+    train_recipe(recipe, settings("stopped", resume=True))
+    whole, resumed = (load_file(tmp_path / out / "model.safetensors") for out in ("whole", "stopped"))
+    assert whole.keys() == resumed.keys()
+    assert all(torch.equal(whole[key], resumed[key]) for key in whole)
