@@ -41,7 +41,7 @@ class Desk:
     save_best: Callable[[nn.Module], None]
     load_best: Callable[[nn.Module], None]
     save_every: float = 120.0
-    """Seconds between checkpoints; there is one at the end of each epoch too."""
+    """Seconds between checkpoints; the stage's end always has one."""
     carried: dict[str, Tensor] = field(default_factory=dict)
     """State of an earlier stage's objective to go on with."""
     save_objective: Callable[[nn.Module], None] | None = None
@@ -118,8 +118,9 @@ def train_stage(
                 desk.log.write(**row, **means, **judged, rate=optimiser.param_groups[0]["lr"])
             shown = "  ".join(f"{k} {v:.4g}" for k, v in judged.items())
             desk.progress.line(f"{title}  {shown}  ({spent:.1f} s, {waited / spent:.1%} waiting for data)")
-            save_checkpoint(desk.checkpoints, position, objective, optimiser, average, scaler)
-            saved = time.monotonic()
+            if time.monotonic() - saved > desk.save_every or position.epoch == stage.epochs:
+                save_checkpoint(desk.checkpoints, position, objective, optimiser, average, scaler)
+                saved = time.monotonic()
         barrier()
     if desk.save_objective and group().is_main:
         desk.save_objective(objective)

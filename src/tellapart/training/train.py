@@ -64,7 +64,7 @@ class TrainSettings:
     """Write TensorBoard files too (needs tensorboard installed)."""
     quiet: bool = False
     save_every: float = 120.0
-    """Seconds between checkpoints within an epoch."""
+    """Seconds between checkpoints."""
 
 
 def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
