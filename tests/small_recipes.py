@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tiny_pack import make_tiny_pack
 
 from tellapart.data.pack import Pack
 from tellapart.recipes import find_recipe
 from tellapart.training.recipe import Recipe
+from tiny_pack import make_tiny_pack
 
 WIDTH = 16
 WIDE = 64
@@ -37,9 +37,7 @@ def shrunk(value: Any) -> Any:
             changes[field.name] = ""
         elif field.name == "text" and held == "minilm":
             changes[field.name] = "gru"
-        elif isinstance(held, int) and not isinstance(held, bool) and held >= WIDE:
-            changes[field.name] = WIDTH
-        elif field.name == "word_width":
+        elif (isinstance(held, int) and not isinstance(held, bool) and held >= WIDE) or field.name == "word_width":
             changes[field.name] = WIDTH
         elif dataclasses.is_dataclass(held):
             changes[field.name] = shrunk(held)

@@ -4,16 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from small_recipes import small_pack, small_recipe
 
+from small_recipes import small_pack, small_recipe
 from tellapart.recipes import RECIPES, contrastive_captioning, convse, find_best, ltd, scan
 from tellapart.training.registry import recipe_from_plain, to_plain
 from tellapart.training.train import TrainSettings, train_recipe
 
-OWN_TESTS = "recipes of grounded captioning and R2M need packs of their own: test_grounded_captioning, test_r2m_recipes"
-TRAINED = [
-    recipe.name for paper in (convse, ltd, scan, find_best, contrastive_captioning) for recipe in paper.RECIPES
-]
+# Recipes of grounded captioning and R2M need packs of their own: test_grounded_captioning, test_r2m_recipes.
+TRAINED = [recipe.name for paper in (convse, ltd, scan, find_best, contrastive_captioning) for recipe in paper.RECIPES]
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +22,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", TRAINED)
 def test_trains_two_steps_a_stage(name: str, pack: Path, tmp_path: Path) -> None:
     recipe = small_recipe(name)
-    stages = tuple(
-        replace(stage, epochs=1, sampling=replace(stage.sampling, steps=2)) for stage in recipe.stages
-    )
+    stages = tuple(replace(stage, epochs=1, sampling=replace(stage.sampling, steps=2)) for stage in recipe.stages)
     run = train_recipe(replace(recipe, stages=stages), TrainSettings(pack, tmp_path / "run", quiet=True))
     assert run.recipe.name == name
     assert (tmp_path / "run" / "model.safetensors").is_file()

@@ -1,0 +1,143 @@
+"""Runs are made once, begun from what is there, and survive being stopped, moved and broken."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from small_recipes import small_recipe
+from tellapart.data.pack import Pack
+from tellapart.errors import InputError
+from tellapart.reproduce.cache import Cache, recipe_hash
+from tellapart.reproduce.jobs import plan, shortened
+from tellapart.reproduce.runner import run_plan, run_rows
+from tellapart.reproduce.table import RSUM, Row, Table
+from tellapart.reproduce.work import Bench, add_run
+from tellapart.training.recipe import Recipe
+from tellapart.training.registry import override
+from tellapart.training.train import TrainSettings, train_recipe
+
+TABLE = Table(
+    name="test/table",
+    paper="none",
+    title="two rows that begin alike",
+    rows=(Row("VSE++", "vse++-tuned"), Row("ConVSE++", "convse++")),
+    columns=(RSUM,),
+    seeds=1,
+)
+SHARE = 0.02
+
+
+def quiet(text: str) -> None:
+    pass
+
+
+def test_second_time_everything_is_cached(pack: Path, tmp_path: Path) -> None:
+    first = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, tell=quiet)
+    again = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, tell=quiet)
+    assert len(first.done) == 2 and not first.failed and not first.left
+    assert not again.done and len(again.cached) == 2
+    assert not list((tmp_path / "runs").iterdir()), "weights are not kept unless asked for"
+
+
+def test_other_seed_other_run(pack: Path, tmp_path: Path) -> None:
+    run_rows([TABLE], pack, cache=tmp_path, share=SHARE, tell=quiet)
+    more = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, seeds=2, tell=quiet)
+    assert len(more.done) == 2 and len(more.cached) == 2
+
+
+def test_beginning_from_a_base_changes_nothing(pack: Path, tmp_path: Path) -> None:
+    """ConVSE++ begins with VSE++'s stages: taken over or trained, the weights are the same to the bit."""
+    run_rows([TABLE], pack, cache=tmp_path / "shared", share=SHARE, keep=True, tell=quiet)
+    alone = TABLE.only(("ConVSE++",))
+    run_rows([alone], pack, cache=tmp_path / "alone", share=SHARE, keep=True, tell=quiet)
+    (key,) = [path.name for path in (tmp_path / "alone" / "runs").iterdir()]
+    ours, theirs = (load_file(tmp_path / c / "runs" / key / "model.safetensors") for c in ("shared", "alone"))
+    assert all(bool((ours[name] == theirs[name]).all()) for name in theirs)
+    logs = [(tmp_path / c / "results" / key / "log.jsonl").read_text() for c in ("shared", "alone")]
+    assert logs[0] == logs[1]
+
+
+def test_shared_first_stages_are_trained_once(pack: Path, tmp_path: Path) -> None:
+    table = replace(TABLE, rows=(Row("a", "convse"), Row("b", "convse++")))
+    planned = plan([table], Pack(pack), (), 1, 1.0, Cache(tmp_path))
+    helpers = [job for job in planned.jobs if not job.measures]
+    assert len(planned.jobs) == 3 and len(helpers) == 1
+    assert {job.base for job in planned.jobs if job.measures} == {helpers[0].key}
+
+
+@pytest.mark.slow
+def test_two_processes(pack: Path, tmp_path: Path) -> None:
+    outcome = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, jobs=2, device="cpu,cpu", tell=quiet)
+    assert len(outcome.done) == 2 and not outcome.failed
+
+
+def test_nothing_is_started_without_time(pack: Path, tmp_path: Path) -> None:
+    outcome = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, seconds_limit=0.0, tell=quiet)
+    assert not outcome.done and len(outcome.left) == 2
+
+
+def test_a_row_without_its_features_is_left_out_and_named(pack: Path, tmp_path: Path) -> None:
+    bare = replace(
+        TABLE, rows=(*TABLE.rows[:1], Row("LTD", "ltd-baseline-ltd", ("warm-up.sampling.columns=none-such",)))
+    )
+    planned = plan([bare], Pack(pack), (), 1, SHARE, Cache(tmp_path))
+    assert list(planned.skipped) == ["test/table: LTD"] and "none-such" in planned.skipped["test/table: LTD"]
+    outcome = run_plan(planned, Bench(pack, tmp_path), tell=quiet)
+    assert len(outcome.done) == 1
+
+
+def test_a_broken_run_does_not_stop_the_others(pack: Path, tmp_path: Path) -> None:
+    broken = replace(TABLE, rows=(Row("bad", "vse++", ("base.optimiser.kind=none-such",)), Row("good", "vse")))
+    outcome = run_rows([broken], pack, cache=tmp_path, share=SHARE, tell=quiet)
+    assert len(outcome.done) == 1 and "none-such" in next(iter(outcome.failed.values()))
+
+
+def trained(recipe: Recipe, pack: Path, out: Path) -> Path:
+    train_recipe(recipe, TrainSettings(pack, out, quiet=True))
+    return out
+
+
+def test_a_run_made_elsewhere_is_the_rows_own(pack: Path, tmp_path: Path) -> None:
+    """`tellapart train` of a row's recipe, added, is found as that row with its seed."""
+    table = replace(TABLE, rows=(Row("VSE", "vse", ("base.epochs=1", "base.schedule.every=1")),))
+    recipe = override(small_recipe("vse"), ["base.epochs=1", "base.schedule.every=1", "seed=0"])
+    folder = trained(recipe, pack, tmp_path / "elsewhere")
+    add_run(folder, Bench(pack, tmp_path / "cache"), ("retrieval",))
+    outcome = run_rows([table], pack, cache=tmp_path / "cache", tell=quiet)
+    assert not outcome.done and len(outcome.cached) == 1
+
+
+def test_a_run_of_another_pack_is_refused(pack: Path, tmp_path: Path) -> None:
+    recipe = shortened(small_recipe("vse"), 0.03, Pack(pack))
+    folder = trained(recipe, pack, tmp_path / "run")
+    data = json.loads((folder / "data.json").read_text())
+    (folder / "data.json").write_text(json.dumps({**data, "fingerprint": "another"}))
+    with pytest.raises(InputError, match="was trained on the pack"):
+        add_run(folder, Bench(pack, tmp_path / "cache"), ("retrieval",))
+
+
+def test_caches_can_be_joined(pack: Path, tmp_path: Path) -> None:
+    run_rows([TABLE.only(("VSE++",))], pack, cache=tmp_path / "there", share=SHARE, tell=quiet)
+    here = Cache(tmp_path / "here")
+    assert here.add_results(tmp_path / "there") == 1
+    assert here.add_results(tmp_path / "there") == 0
+    with pytest.raises(InputError, match="nothing to add"):
+        here.add_results(pack)
+
+
+def test_hash_ignores_names_and_seeds_only() -> None:
+    recipe = small_recipe("vse++")
+    renamed = replace(recipe, name="other", about="other", seed=5)
+    longer = override(recipe, ["base.epochs=31"])
+    assert recipe_hash(renamed) == recipe_hash(recipe) != recipe_hash(longer)
+
+
+def test_shortening_keeps_proportions(pack: Path) -> None:
+    """Half of 30 epochs with a step at 15 is 15 with a step at 8; a thirtieth of 3 epochs is less than one."""
+    recipe = shortened(small_recipe("vse++"), 0.5, None)
+    assert (recipe.stages[0].epochs, recipe.stages[0].schedule.every) == (15, 8)
+    shortest = shortened(override(small_recipe("vse++"), ["base.epochs=3"]), 1 / 30, Pack(pack))
+    assert shortest.stages[0].epochs == 1 and shortest.stages[0].sampling.steps == 1
