@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tellapart.metrics.encoded import Encoded, Score, batches, columns, encode
+from tellapart.metrics.encoded import Encoded, Parts, Score, batches, columns, encode
 
 TINY = 1e-15
 SMALL = 1e-9
@@ -22,22 +22,37 @@ def bleu(candidates: Sequence[str], references: Sequence[Sequence[str]], order: 
 
 
 def bleu_of(encoded: Encoded, order: int = 4) -> list[Score]:
+    correct, guesses, lengths, wanted = bleu_counts(encoded, order)
+    each = bleu_from_counts(correct, guesses, lengths, wanted)
+    sums = np.vstack([correct, guesses, lengths, wanted]).T  # [pictures, 2 * order + 2]
+    corpus = _from_sums(sums.sum(0, keepdims=True))
+    return [
+        Score(float(corpus[k, 0]), each[k], Parts(sums, lambda drawn, k=k: _from_sums(drawn)[k]))  # type: ignore[misc]
+        for k in range(order)
+    ]
+
+
+def _from_sums(sums: np.ndarray) -> np.ndarray:
+    """[order, corpora] BLEU of summed counts [corpora, 2 * order + 2]."""
+    order = (sums.shape[1] - 2) // 2
+    return bleu_from_counts(sums[:, :order].T, sums[:, order:-2].T, sums[:, -2], sums[:, -1])
+
+
+def bleu_counts(encoded: Encoded, order: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """For each picture: found and guessed n-grams [order, n], words, and words of the closest reference [n]."""
     pictures = int(encoded.picture[-1]) + 1
     correct = np.zeros((order, pictures))
-    reference_lengths = np.zeros(pictures)
+    wanted = np.zeros(pictures)
     for candidates, references in batches(encoded):
         chosen = encoded.picture[candidates]
         correct[:, chosen] = clipped_counts(encoded, candidates, references, order)
-        reference_lengths[chosen] = closest_lengths(encoded, candidates, references)
+        wanted[chosen] = closest_lengths(encoded, candidates, references)
     lengths = encoded.lengths[~encoded.is_reference].astype(float)
     guesses = np.maximum(lengths - np.arange(order)[:, None], 0)  # [order, pictures]
-    each = _from_counts(correct, guesses, lengths, reference_lengths)
-    totals = (correct.sum(1, keepdims=True), guesses.sum(1, keepdims=True))
-    corpus = _from_counts(*totals, lengths.sum(keepdims=True), reference_lengths.sum(keepdims=True))
-    return [Score(float(corpus[k, 0]), each[k]) for k in range(order)]
+    return correct, guesses, lengths, wanted
 
 
-def _from_counts(correct: np.ndarray, guesses: np.ndarray, length: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def bleu_from_counts(correct: np.ndarray, guesses: np.ndarray, length: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """[order, n] geometric means of the clipped precisions, times the brevity penalty."""
     precisions = np.cumprod((correct + TINY) / (guesses + SMALL), axis=0)
     means = precisions ** (1 / np.arange(1, len(correct) + 1))[:, None]

@@ -1,7 +1,7 @@
 """CIDEr and CIDEr-D (Vedantam et al. 2015).
 
 What the COCO caption script prints as "CIDEr" is CIDEr-D: tf-idf cosine with counts clipped to the reference's and a
-Gaussian penalty on the difference in length, times ten. `cider_d` is that; `cider` is the paper's plain cosine.
+Gaussian penalty on the difference in length, times ten. `cider_d` is that; `plain_cider` has neither.
 """
 
 from collections.abc import Sequence
@@ -29,17 +29,21 @@ def cider_d(
     >>> score.each.round(4).tolist()
     [4.3664, 3.4868]
     """
-    return _score(encode(candidates, references), frequencies, clipped=True)
+    return cider_d_of(encode(candidates, references), frequencies)
 
 
-def cider(
+def cider_d_of(encoded: Encoded, frequencies: DocumentFrequency | None = None) -> Score:
+    return _score(encoded, frequencies, clipped=True)
+
+
+def plain_cider(
     candidates: Sequence[str],
     references: Sequence[Sequence[str]],
     frequencies: DocumentFrequency | None = None,
 ) -> Score:
-    """CIDEr of tokenised captions as in the paper's equation 2 and 3, times ten: no clipping, no length penalty.
+    """The paper's first definition (its equations 2 and 3) times ten: no clipping, no length penalty.
 
-    >>> score = cider(["a dog runs", "a cat"], [["a dog runs", "the dog"], ["a cat sits"]])
+    >>> score = plain_cider(["a dog runs", "a cat"], [["a dog runs", "the dog"], ["a cat sits"]])
     >>> score.each.round(4).tolist()
     [4.375, 3.5355]
     """

@@ -13,7 +13,7 @@ from tellapart.metrics.ngrams import Level, levels
 
 @dataclass(frozen=True)
 class DocumentFrequency:
-    """Counts of n-grams, sorted by code: last word times the number of (n-1)-grams, plus that of the first n-1 words."""
+    """Counts of n-grams, sorted by code: last word times the number of (n-1)-grams, plus that of the n-gram's first."""
 
     words: tuple[str, ...]
     codes: tuple[np.ndarray, ...]
@@ -47,7 +47,8 @@ class DocumentFrequency:
         arrays = {f"codes{n}": codes for n, codes in enumerate(self.codes, 1)}
         arrays |= {f"counts{n}": counts for n, counts in enumerate(self.counts, 1)}
         with open(path, "wb") as file:
-            np.savez_compressed(file, words=np.array(self.words, str), pictures=np.array(self.pictures), **arrays)
+            arrays |= {"words": np.array(self.words, str), "pictures": np.array(self.pictures)}
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
     @classmethod
     def load(cls, path: Path | str) -> "DocumentFrequency":

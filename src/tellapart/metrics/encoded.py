@@ -1,6 +1,6 @@
 """Captions as integers: the form in which every n-gram metric here works."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -10,10 +10,18 @@ import numpy as np
 
 from tellapart.errors import InputError
 
-
 END = "\0"  # stands between captions while they are split all at once; the tokeniser lets no such character through
 
 ODD_BLANKS = ("  ", "\t", "\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x1f")
+
+
+class Parts(NamedTuple):
+    """What a corpus value is computed from: sums over captions. A resampled corpus is another weighted sum."""
+
+    columns: np.ndarray
+    """[captions, K]"""
+    value: Callable[[np.ndarray], np.ndarray]
+    """[corpora, K] sums of columns -> [corpora] values."""
 
 
 class Score(NamedTuple):
@@ -21,6 +29,8 @@ class Score(NamedTuple):
 
     corpus: float
     each: np.ndarray
+    parts: Parts | None = None
+    """None where the corpus value is the mean over captions."""
 
 
 class WordIds(dict[str, int]):

@@ -13,7 +13,7 @@ import numpy as np
 
 from tellapart.errors import InputError
 from tellapart.metrics import meteor_tables
-from tellapart.metrics.encoded import Encoded, Score, check, encode
+from tellapart.metrics.encoded import Encoded, Parts, Score, check, encode
 from tellapart.metrics.meteor_matches import Matches, find_matches
 from tellapart.metrics.meteor_normalize import normalize
 from tellapart.metrics.meteor_search import LONGEST, Alignments, best_alignments
@@ -46,10 +46,20 @@ class Counts:
         matched = (self.content + self.function).sum(-1)
         return (matched == self.lengths).all(-1) & (self.chunks == 1)
 
-    def total(self) -> "Counts":
+    def columns(self) -> np.ndarray:
+        """[n,21] all counts side by side, ready to be summed: alignments without fragmentation add no chunks."""
         chunks = np.where(self.perfect(), 0, self.chunks)
-        sums = (self.lengths, self.function_words, self.content, self.function, chunks)
-        return Counts(*(part.sum(0, keepdims=True) for part in sums))
+        parts = (self.lengths, self.function_words, self.content, self.function, chunks)
+        return np.concatenate([part.reshape(len(chunks), -1) for part in parts], axis=1)
+
+    def total(self) -> "Counts":
+        """One row: the counts of the whole corpus."""
+        return Counts.from_columns(self.columns().sum(0, keepdims=True))
+
+    @classmethod
+    def from_columns(cls, sums: np.ndarray) -> "Counts":
+        content, function = sums[:, 4:12].reshape(-1, 2, 4), sums[:, 12:20].reshape(-1, 2, 4)
+        return cls(sums[:, :2], sums[:, 2:4], content, function, sums[:, 20])
 
     def scores(self) -> np.ndarray:
         """[n] harmonic mean of precision and recall, less the penalty for fragmentation."""
@@ -82,7 +92,12 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Sc
     each = np.maximum.reduceat(scores, starts)
     best = np.flatnonzero(scores == each[picture])
     first = best[np.searchsorted(picture[best], np.arange(len(candidates)))]
-    return Score(float(counts.rows(first).total().scores()[0]), each)
+    columns = counts.rows(first).columns()
+    return Score(float(_corpus(columns.sum(0, keepdims=True))[0]), each, Parts(columns, _corpus))
+
+
+def _corpus(sums: np.ndarray) -> np.ndarray:
+    return Counts.from_columns(sums).scores()
 
 
 def alignments(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[Counts, np.ndarray]:
@@ -156,7 +171,9 @@ def meteor_java(candidates: Sequence[str], references: Sequence[Sequence[str]]) 
     check(candidates, references)
     folder = meteor_tables.release()
     if shutil.which("java") is None:
-        raise InputError('METEOR\'s jar needs Java, and no `java` was found: install a Java runtime, or use meteor="python".')
+        raise InputError(
+            'METEOR\'s jar needs Java, and no `java` was found: install a Java runtime, or use meteor="python".'
+        )
     lines = [
         " ||| ".join(["SCORE", *group, candidate.replace("|||", "").replace("  ", " ")])
         for candidate, group in zip(candidates, references)

@@ -126,8 +126,8 @@ def _relations(
     parts.append((source * kinds + target, np.full(len(rank), PARAPHRASE_BACK), rank))
     keys = np.concatenate([part[0] for part in parts])
     order = np.argsort(keys, kind="stable")
-    way = np.concatenate([part[1] for part in parts])[order]
-    return Relations(keys[order], way, np.concatenate([part[2] for part in parts])[order]), kinds
+    ways, ranks = (np.concatenate([part[k] for part in parts])[order] for k in (1, 2))
+    return Relations(keys[order], ways, ranks), kinds
 
 
 def _paraphrase_pairs(phrase_of_kind: np.ndarray, table: Paraphrases) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

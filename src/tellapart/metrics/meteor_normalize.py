@@ -78,5 +78,7 @@ def _split_stop(word: str, following: str, prefixes: Mapping[str, int]) -> list[
     if "." in before and LETTER.search(before):
         return [word.replace(".", "")]  # U.S. -> US
     kind = prefixes.get(before)
-    keep = kind == ANY_PREFIX or re.match("[a-z]", following) or (kind == BEFORE_NUMBER and re.match("[0-9]", following))
+    keep = (
+        kind == ANY_PREFIX or re.match("[a-z]", following) or (kind == BEFORE_NUMBER and re.match("[0-9]", following))
+    )
     return [word] if keep else [before, "."]

@@ -19,7 +19,7 @@ GAP = -1
 
 @dataclass(frozen=True)
 class Alignments:
-    """For each pair: chunks, and matched words as eight counts of 8 bits: twice the module, plus 1 for function words."""
+    """For each pair: chunks, and matched words as eight counts of 8 bits (2 x module, + 1 for function words)."""
 
     chunks: np.ndarray
     candidate_counts: np.ndarray
@@ -155,9 +155,7 @@ class _Paths:
 
 
 class _Search:
-    def __init__(
-        self, matches: Matches, counts: np.ndarray, reference_counts: np.ndarray, settled: Settled
-    ) -> None:
+    def __init__(self, matches: Matches, counts: np.ndarray, reference_counts: np.ndarray, settled: Settled) -> None:
         self.settled = settled
         self.counts, self.reference_counts = counts, reference_counts
         self.start, self.end = matches.candidate_start, matches.candidate_start + matches.candidate_length

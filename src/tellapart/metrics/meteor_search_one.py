@@ -29,7 +29,9 @@ def search_one(matches: Matches, mine: slice, candidate_length: int, length: int
     rows = range(*mine.indices(len(matches.pair)))
     spans = {
         row: (
-            frozenset(range(matches.candidate_start[row], matches.candidate_start[row] + matches.candidate_length[row])),
+            frozenset(
+                range(matches.candidate_start[row], matches.candidate_start[row] + matches.candidate_length[row])
+            ),
             frozenset(range(matches.start[row], matches.start[row] + matches.length[row])),
         )
         for row in rows

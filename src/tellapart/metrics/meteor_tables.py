@@ -23,11 +23,11 @@ from tellapart.metrics.meteor_normalize import ANY_PREFIX, BEFORE_NUMBER
 
 LONGEST_PHRASE = 7
 # Endings that WordNet's morphology tries in turn, and what it puts in their place.
-WORDNET_ENDINGS = (
-    [("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man"), ("ies", "y")]
-    + [("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")]
-    + [("er", ""), ("est", ""), ("er", "e"), ("est", "e")]
-)
+WORDNET_ENDINGS = [
+    *[("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man")],
+    *[("ies", "y"), ("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e")],
+    *[("ing", ""), ("er", ""), ("est", ""), ("er", "e"), ("est", "e")],
+]
 
 
 def release() -> Path:
@@ -38,8 +38,8 @@ def release() -> Path:
         if (folder / "meteor-1.5.jar").is_file() and (folder / "data" / "paraphrase-en.gz").is_file():
             return folder
     raise InputError(
-        "METEOR needs the synonym and paraphrase tables of its 1.5 release, which the package pycocoevalcap carries and "
-        "which were not found here: run `pip install pycocoevalcap` (Java is not needed), or leave METEOR out."
+        "METEOR needs the synonym and paraphrase tables of its 1.5 release, which the package pycocoevalcap carries "
+        "and which were not found here: run `pip install pycocoevalcap` (Java is not needed), or leave METEOR out."
     )
 
 

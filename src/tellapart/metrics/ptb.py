@@ -23,7 +23,8 @@ LINE_BREAKS = re.compile("[\n\r\u2028\u2029\x0b\x0c]")
 PLAIN = re.compile(r"([A-Za-z]{2,})[.,;:!?]?")
 SPECIAL = frozenset(
     (
-        "cannot gonna gotta lemme gimme wanna ca fig figs prop no nos art bldg pp op pte pty ppte ppty ptes ptys pptes pptys "
+        "cannot gonna gotta lemme gimme wanna ca fig figs prop no nos art bldg pp op "
+        "pte pty ppte ppty ptes ptys pptes pptys "
         f"{SENTENCE_FINAL_ABBREVIATIONS} {INNER_ABBREVIATIONS}"
     )
     .lower()

@@ -16,7 +16,9 @@ IRREGULAR = {
     "only": "onli",
     "singly": "singl",
 } | {word: word for word in ("sky", "news", "howe", "atlas", "cosmos", "bias", "andes")}
-UNCHANGED_AFTER_PLURAL = frozenset("inning outing canning herring earring proceed exceed succeed".split())
+UNCHANGED_AFTER_PLURAL = frozenset(
+    ["inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed"]
+)
 VOWEL = re.compile("[aeiouy]")
 REGION = re.compile("[aeiouy][^aeiouy]", re.DOTALL)
 SHORT_SYLLABLE = re.compile("(?:[^aeiouy][aeiouy][^aeiouywxY]|^[aeiouy][^aeiouy])$", re.DOTALL)
@@ -57,7 +59,10 @@ STEP_3 = {
     "ness": "",
     "ative": "",
 }
-STEP_4 = "al ance ence er ic able ible ant ement ment ent ism ate iti ous ive ize ion".split()
+STEP_4 = (
+    ["al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ism", "ate", "iti"]
+    + ["ous", "ive", "ize", "ion"]  # noqa: RUF005
+)
 
 
 def _ending(word: str, endings: list[str]) -> str:
