@@ -78,6 +78,7 @@ def test_full_figures(tmp_path: Path) -> None:
     first = references[[int((owner == picture).nonzero()[0]) for picture in range(len(pictures))]]
     figures = score_sentences(context, pictures, first)
     assert figures["bleu1"] == pytest.approx(1.0, abs=1e-6) and figures["rouge"] == pytest.approx(1.0, abs=1e-6)
+    torch.manual_seed(0)
     model = UpDown(hidden=8, attention=8).build(context.inputs)
     found = evaluate_captions(model, context, "test")
     assert set(found) == {"loss", "bleu1", "bleu2", "bleu3", "bleu4", "meteor", "rouge", "cider"}
