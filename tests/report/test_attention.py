@@ -69,6 +69,8 @@ def test_a_captioners_gaze(tmp_path: Path) -> None:
     gaze = gaze_of(UpDown(hidden=8, attention=8).build(context.inputs).eval(), images, context.pack.vocabulary, nouns)
     assert gaze.attention.shape == (len(gaze.words), 4)
     assert np.allclose(gaze.attention.sum(1), 1, atol=1e-5)
+    tagged = gaze_of(UpDown(hidden=8, attention=8).build(context.inputs).eval(), images, context.pack.vocabulary)
+    assert len(tagged.nouns) == len(tagged.words)
     with pytest.raises(InputError, match="one picture"):
         gaze_of(
             UpDown(hidden=8).build(context.inputs),

@@ -77,14 +77,13 @@ class TeacherGaze:
                 self._fill()
             weights = self.kept[self.row[token]].float()[:, : batch.images.features.shape[1]]  # type: ignore[index]
         else:
-            weights = self._ask(batch.captions.cpu().numpy())[sentence, place]
+            weights = self._ask(self.batches.batch(batch.captions.cpu().numpy()))[sentence, place]
         looked = weights.sum(-1) > 0
         sentence, place, weights = sentence[looked], place[looked], weights[looked]
         return GazeTargets(sentence, place, weights, weights == weights.amax(-1, keepdim=True))
 
-    def _ask(self, captions: np.ndarray) -> Tensor:
-        """alpha [C, n, R] at each word of these captions; rows of words the teacher passes over are zero."""
-        batch = self.batches.batch(captions)
+    def _ask(self, batch: Batch) -> Tensor:
+        """alpha [C, n, R] at each word of a batch; rows of words the teacher passes over are zero."""
         return word_attention(self.teacher, batch.images, batch.texts, batch.owner)[:, 1:-1]
 
     def _fill(self) -> None:
@@ -94,9 +93,9 @@ class TeacherGaze:
         regions = self.context.store.most_rows if self.context.store is not None else 0
         parts, count = [], 0
         for first in range(0, len(captions), CHUNK):
-            rows = captions[first : first + CHUNK]
-            sentence, place, token = self.tokens.chosen(self.batches.batch(rows), self.nouns)
-            weights = self._ask(rows)[sentence, place].half()  # [m, r]
+            batch = self.batches.batch(captions[first : first + CHUNK])
+            sentence, place, token = self.tokens.chosen(batch, self.nouns)
+            weights = self._ask(batch)[sentence, place].half()  # [m, r]
             parts.append(torch.nn.functional.pad(weights, (0, regions - weights.shape[1])))
             self.row[token] = torch.arange(count, count + len(token), device=token.device)
             count += len(token)

@@ -57,9 +57,14 @@ class Gaze:
 
 @torch.no_grad()
 def gaze_of(
-    model: Captioner, images: Images, vocabulary: Vocabulary, nouns: Sequence[bool] | np.ndarray, max_words: int = 20
+    model: Captioner,
+    images: Images,
+    vocabulary: Vocabulary,
+    nouns: Sequence[bool] | np.ndarray | None = None,
+    max_words: int = 20,
 ) -> Gaze:
-    """Let a captioner speak greedily about one picture; `nouns` [V] marks vocabulary words that are nouns."""
+    """Let a captioner speak greedily about one picture; `nouns` [V] marks the vocabulary's nouns. Left out, a tagger
+    reads the sentence."""
     if len(images) != 1 or images.boxes is None:
         raise InputError("Attention is drawn for one picture, with features that have boxes (grid or regions).")
     said = greedy(model, images, max_words)
@@ -70,7 +75,13 @@ def gaze_of(
     real = images.mask[0].cpu()
     attention = said.attention[0, : len(ids)].cpu()[:, real].numpy()
     words = tuple(vocabulary.words[index] for index in ids)
-    return Gaze(words, attention, images.boxes[0].cpu()[real].numpy(), tuple(bool(nouns[index]) for index in ids))
+    if nouns is None:
+        from tellapart.text.nouns import mark_nouns
+
+        marks = tuple(bool(mark) for mark in mark_nouns([words])[0])
+    else:
+        marks = tuple(bool(nouns[index]) for index in ids)
+    return Gaze(words, attention, images.boxes[0].cpu()[real].numpy(), marks)
 
 
 def heat_map(weights: np.ndarray, boxes: np.ndarray, width: int, height: int) -> np.ndarray:
