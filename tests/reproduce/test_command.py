@@ -8,6 +8,8 @@ from tellapart.cli import main
 from tellapart.errors import InputError
 from tellapart.reproduce.budget import parse_budget
 from tellapart.reproduce.command import ReproduceOptions, reproduce
+from tellapart.reproduce.runner import run_rows
+from tellapart.reproduce.tables import find_tables
 
 
 def test_lists_tables(capsys: pytest.CaptureFixture[str]) -> None:
@@ -16,7 +18,7 @@ def test_lists_tables(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_table_within_a_budget(pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["convse/table3", "--data", str(pack), "--seeds", "1", "--rows", "VSE", "VSE++", "--budget", "1s"]
+    arguments = ["convse/table3", "--data", str(pack), "--seeds", "1", "--rows", "VSE", "VSE++", "--budget", "0.1s"]
     places = ["--cache", str(tmp_path / "cache"), "--out", str(tmp_path / "out")]
     assert main(["reproduce", *arguments, *places]) == 0
     assert "SHORTENED" in capsys.readouterr().out
@@ -50,6 +52,14 @@ def test_report_only_trains_nothing(pack: Path, tmp_path: Path) -> None:
     options = ReproduceOptions(("convse/table1",), pack, cache=tmp_path / "c", out=tmp_path / "o", report_only=True)
     (filled,) = reproduce(options)
     assert set(filled.missing) == {"ConVSE", "ConVSE++"}
+
+
+def test_report_only_finds_shortened_runs(pack: Path, tmp_path: Path) -> None:
+    (table,) = find_tables(["convse/table1"])
+    run_rows([table], pack, seeds=1, cache=tmp_path / "c", share=0.02, tell=lambda text: None)
+    options = ReproduceOptions(("convse/table1",), pack, cache=tmp_path / "c", out=tmp_path / "o", report_only=True)
+    (filled,) = reproduce(options)
+    assert not filled.missing and filled.data.share == 0.02
 
 
 @pytest.mark.parametrize("text", ["", "20", "-3m", "soon"])

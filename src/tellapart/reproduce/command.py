@@ -13,8 +13,9 @@ from tellapart.errors import InputError
 from tellapart.reproduce.budget import choose_share, parse_budget
 from tellapart.reproduce.cache import Cache
 from tellapart.reproduce.collect import Data, Filled, fill
-from tellapart.reproduce.docs_results import write_results
-from tellapart.reproduce.jobs import features_for, plan, row_recipe
+from tellapart.reproduce.docs_results import data_of, write_results
+from tellapart.reproduce.jobs import features_for, plan, row_recipe, run_measures
+from tellapart.reproduce.later import measure_later
 from tellapart.reproduce.report import print_filled, write_reports
 from tellapart.reproduce.runner import run_plan, say
 from tellapart.reproduce.table import Table
@@ -54,7 +55,7 @@ class ReproduceOptions:
     out: Path = Path("reproduced")
     """Where the reports are written: NAME.md, NAME.html and NAME.json."""
     report_only: bool = False
-    """Train nothing; report what the cache holds."""
+    """Train nothing; report what the cache holds, the longest trained of it."""
     results: Path | None = None
     """Write all tables that have cached results into this Markdown file (docs/results.md)."""
 
@@ -75,8 +76,11 @@ def reproduce(options: ReproduceOptions) -> list[Filled]:
     if tables:
         share, reasons = (1.0, {}) if options.report_only else _run(options, tables, bench)
         cache, pack = Cache(options.cache), Pack(bench.data)
+        measure_later(tables, cache, pack, say)
         for table in tables:
             data = _data(table, pack, options.features, share)
+            if options.report_only:
+                data = next((held for held in data_of(table, cache) if held.fingerprint == pack.fingerprint), data)
             filled.append(fill(table, cache, data, options.seeds, reasons))
             print_filled(filled[-1])
             for path in write_reports(filled[-1], options.out):
@@ -119,7 +123,7 @@ def _run(options: ReproduceOptions, tables: list[Table], bench: Bench) -> tuple[
 
 def _add(folder: Path, bench: Bench, tables: list[Table], device: str) -> None:
     if (folder / "recipe.json").is_file():
-        measures = tuple(dict.fromkeys(column.measure for table in tables for column in table.columns))
+        measures = tuple(dict.fromkeys(name for table in tables for name in run_measures(table)))
         key = add_run(folder, bench, measures or ("retrieval", "log"), device.split(",")[0])
         say(f"{folder}: added as {key}")
     else:
