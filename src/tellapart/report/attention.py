@@ -57,7 +57,7 @@ class Gaze:
 
 @torch.no_grad()
 def gaze_of(
-    model: Captioner,
+    model: object,
     images: Images,
     vocabulary: Vocabulary,
     nouns: Sequence[bool] | np.ndarray | None = None,
@@ -65,6 +65,8 @@ def gaze_of(
 ) -> Gaze:
     """Let a captioner speak greedily about one picture; `nouns` [V] marks the vocabulary's nouns. Left out, a tagger
     reads the sentence."""
+    if not isinstance(model, Captioner):
+        raise InputError(f"{type(model).__name__} writes no captions, so there is no attention to draw.")
     if len(images) != 1 or images.boxes is None:
         raise InputError("Attention is drawn for one picture, with features that have boxes (grid or regions).")
     said = greedy(model, images, max_words)

@@ -19,6 +19,7 @@ from tellapart.objectives.context import Context
 from tellapart.protocols import Matcher
 from tellapart.report import page
 from tellapart.report.curves import learning_curves
+from tellapart.report.looks import looks_section
 from tellapart.training.run import Run, open_run
 
 
@@ -43,8 +44,12 @@ def report(options: ReportOptions) -> Path:
     """Write the report and say where it is."""
     pack = Pack(options.data)
     sections: list[tuple[str, str]] = []
-    for folder in options.runs:
-        sections += run_sections(open_run(folder), pack, options)
+    runs = [open_run(folder) for folder in options.runs]
+    for run in runs:
+        sections += run_sections(run, pack, options)
+    looks = looks_section(runs, pack, options.split, options.examples, options.seed)
+    if looks:
+        sections.append(("Where the words look", looks))
     counts = pack.manifest["counts"]
     subtitle = (
         f"{pack.manifest['name']}: {counts['pictures']} pictures, {counts['captions']} captions; split {options.split}"
