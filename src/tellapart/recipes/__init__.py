@@ -6,13 +6,13 @@ from pathlib import Path
 
 from tellapart.data.files import read_json
 from tellapart.errors import InputError
-from tellapart.recipes import contrastive_captioning, convse, find_best, grounded_captioning, ltd, r2m, scan
+from tellapart.recipes import contrastive_captioning, convse, find_best, grounded_captioning, ltd, r2m, scan, tell_averaged
 from tellapart.training.recipe import Recipe
 from tellapart.training.registry import recipe_from_plain
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
-    for paper in (convse, ltd, scan, find_best, contrastive_captioning, grounded_captioning, r2m)
+    for paper in (convse, ltd, scan, find_best, contrastive_captioning, tell_averaged, grounded_captioning, r2m)
     for recipe in paper.RECIPES
 }
 

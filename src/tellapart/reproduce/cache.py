@@ -21,7 +21,7 @@ import numpy as np
 
 from tellapart.data.files import atomic_folder, read_json, write_json
 from tellapart.errors import InputError
-from tellapart.reproduce.measures import Measured
+from tellapart.reproduce.measured import Measured
 from tellapart.training.recipe import Recipe
 from tellapart.training.registry import to_plain
 
@@ -31,6 +31,9 @@ UNIMPORTANT = ("name", "paper", "about", "expected", "seed")
 
 def recipe_hash(recipe: Recipe) -> str:
     """The same for recipes that train alike, whatever they are called and whatever their seed."""
+    if not recipe.stages:
+        # Nothing is learned: the name is all there is.
+        return _hash(recipe.name)
     plain = {name: value for name, value in to_plain(recipe).items() if name not in UNIMPORTANT}
     return _hash(plain)
 
@@ -88,6 +91,10 @@ class Cache:
     @cached_property
     def all_results(self) -> list[Result]:
         """Every result in the cache, as of the first time this is asked."""
+        return self.fresh_results()
+
+    def fresh_results(self) -> list[Result]:
+        """Every result in the cache, as of now."""
         return [Result(**read_json(path)) for path in sorted(self.folder.glob("results/*/result.json"))]
 
     def items(self, key: str, measure: str) -> dict[str, np.ndarray]:

@@ -18,6 +18,13 @@ from tellapart.data.pack import Pack
 from tellapart.errors import InputError
 from tellapart.evaluation.captions import decode
 from tellapart.evaluation.self_retrieval import RANKS, score_captions
+from tellapart.metrics.bleu import bleu
+from tellapart.metrics.bootstrap import SAMPLES, picture_weights
+from tellapart.metrics.cider import cider_d
+from tellapart.metrics.encoded import Score
+from tellapart.metrics.meteor import meteor
+from tellapart.metrics.ptb import tokenize
+from tellapart.metrics.rouge import rouge_l
 from tellapart.reproduce.measured import Measured
 from tellapart.training.run import Run
 from tellapart.training.run_context import context_for
@@ -75,21 +82,30 @@ def measure_untrained(name: str, pack: Pack, split: str, measures: tuple[str, ..
 
 
 def text_metrics(items: Mapping[str, np.ndarray], pack: Pack, wanted: frozenset[str]) -> Measured:
-    """BLEU-1 to 4, METEOR, ROUGE-L and CIDEr of kept captions, all times 100, with one value a picture.
+    """BLEU-1 to 4, METEOR, ROUGE-L and CIDEr of kept captions, all times 100, and each on bootstrapped pictures.
 
     Only METEOR is left out where it is not wanted: its tables are large, and not everyone has them.
     """
-    from tellapart.metrics.caption_influence import caption_metrics
-
     rows = [pack.captions_of[int(row)] for row in items[ROWS]]
     if not all(rows):
         raise InputError(f"A picture of {pack.folder} has no caption to compare with; captions cannot be judged on it.")
-    references = [[pack.captions[caption].text for caption in captions] for captions in rows]
-    found = caption_metrics(items[SAID].tolist(), references, with_meteor="meteor" in wanted)
-    return Measured(
-        {name: 100.0 * score.corpus for name, score in found.items()},
-        {name: 100.0 * score.each for name, score in found.items()},
-    )
+    said = tokenize(items[SAID].tolist())
+    words = iter(tokenize([pack.captions[caption].text for captions in rows for caption in captions]))
+    references = [[next(words) for _ in captions] for captions in rows]
+    found = {f"bleu{order}": score for order, score in enumerate(bleu(said, references), start=1)}
+    if "meteor" in wanted:
+        found["meteor"] = meteor(said, references)
+    found |= {"rouge_l": rouge_l(said, references), "cider": cider_d(said, references)}
+    weights = picture_weights(len(said), SAMPLES, 0)  # [samples, I]
+    drawn = {f"drawn_{name}": (100.0 * _resampled(score, weights)).astype(np.float32) for name, score in found.items()}
+    return Measured({name: 100.0 * score.corpus for name, score in found.items()}, drawn)
+
+
+def _resampled(score: Score, weights: np.ndarray) -> np.ndarray:
+    """The corpus value on each of the weighted sets of pictures: of sums for BLEU and METEOR, a mean for the others."""
+    if score.parts is None:
+        return weights @ score.each
+    return score.parts.value(weights @ score.parts.columns * len(score.each))
 
 
 @dataclass(frozen=True)

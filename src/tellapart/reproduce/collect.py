@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tellapart.recipes import find_recipe
 from tellapart.reproduce.cache import Cache, Result
-from tellapart.reproduce.jobs import row_hash
+from tellapart.reproduce.jobs import row_hash, row_recipe
 from tellapart.reproduce.statistics import Cell, bootstrap_draws
 from tellapart.reproduce.table import Column, Row, Table
 from tellapart.reproduce.verdicts import JudgedClaim, judge
@@ -68,7 +67,7 @@ def fill(
 
 
 def _runs_of(row: Row, cache: Cache, data: Data, seeds: int | None) -> tuple[Result, ...]:
-    wanted, kind = row_hash(row), find_recipe(row.recipe).features
+    wanted, kind = row_hash(row), row_recipe(row, 0, 1.0, None).features
     fitting = [
         result
         for result in cache.all_results

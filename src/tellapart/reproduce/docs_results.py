@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tellapart.data.files import write_text
-from tellapart.recipes import find_recipe
 from tellapart.reproduce.cache import Cache, Result
 from tellapart.reproduce.collect import Data, Filled, fill
-from tellapart.reproduce.jobs import row_hash
+from tellapart.reproduce.jobs import row_hash, row_recipe
 from tellapart.reproduce.plots import curves_svg
 from tellapart.reproduce.report import as_markdown
 from tellapart.reproduce.table import Table
@@ -37,7 +36,7 @@ def write_results(tables: Iterable[Table], cache: Cache, path: Path) -> list[str
 
 def data_of(table: Table, cache: Cache) -> list[Data]:
     """The packs, features and shares of epochs for which the cache holds rows of this table; the fullest first."""
-    kinds = {row_hash(row): find_recipe(row.recipe).features for row in table.rows}
+    kinds = {row_hash(row): row_recipe(row, 0, 1.0, None).features for row in table.rows}
     own = [result for result in cache.all_results if result.recipe_hash in kinds]
     found: dict[tuple[str, float, tuple[tuple[str, str], ...]], tuple[Data, int]] = {}
     for result in own:

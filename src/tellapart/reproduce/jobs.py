@@ -11,6 +11,7 @@ from tellapart.data.sampling import draw_epoch
 from tellapart.errors import InputError
 from tellapart.recipes import find_recipe
 from tellapart.reproduce.cache import Cache, job_key, recipe_hash
+from tellapart.reproduce.caption_measures import LATER, UNTRAINED
 from tellapart.reproduce.table import Row, Table
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.training.registry import override
@@ -52,6 +53,8 @@ class Plan:
 
 def row_recipe(row: Row, seed: int, share: float, pack: Pack | None) -> Recipe:
     """The recipe a row trains. `pack` is needed only where the shortening goes below one epoch."""
+    if row.recipe in UNTRAINED:
+        return Recipe(row.recipe, "", "", stages=(), features="none", seed=seed)
     recipe = override(find_recipe(row.recipe), (*row.overrides, f"seed={seed}"))
     return shortened(recipe, share, pack)
 
@@ -108,6 +111,12 @@ def features_for(pack: Pack, recipe: Recipe, wanted: Sequence[str]) -> str | Non
     return fitting[0]
 
 
+def run_measures(table: Table) -> tuple[str, ...]:
+    """What must be measured while a row's model is at hand."""
+    asked = (column.measure for column in table.columns)
+    return tuple(dict.fromkeys(LATER[name].source if name in LATER else name for name in asked))
+
+
 def plan(
     tables: Sequence[Table], pack: Pack, features: Sequence[str], seeds: int | None, share: float, cache: Cache
 ) -> Plan:
@@ -115,7 +124,7 @@ def plan(
     jobs: dict[str, Job] = {}
     skipped: dict[str, str] = {}
     for table in tables:
-        measures = tuple(dict.fromkeys(column.measure for column in table.columns))
+        measures = run_measures(table)
         for row in table.rows:
             for seed in range(seeds or table.seeds):
                 recipe = row_recipe(row, seed, share, pack)

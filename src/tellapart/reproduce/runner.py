@@ -106,6 +106,8 @@ class _Clock:
         return float("inf") if self.limit is None else self.limit - (time.monotonic() - self.started)
 
     def learn(self, job: Job, seconds: float) -> None:
+        if not job.epochs:
+            return
         rate = seconds / max(job.epochs, 1e-9)
         self.rates[job.recipe.name] = max(rate, self.rates.get(job.recipe.name, 0.0))
 

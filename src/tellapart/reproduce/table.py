@@ -15,7 +15,7 @@ class Column:
     metric: str
     """Name of the figure among those its measure gives."""
     measure: str = "retrieval"
-    """What makes the figure: a name in `tellapart.reproduce.measures.MEASURES`."""
+    """What makes the figure: a name in `measures.MEASURES`, or in `caption_measures.LATER`."""
     decimals: int = 1
 
 
@@ -23,6 +23,7 @@ class Column:
 class Row:
     name: str
     recipe: str
+    """A recipe's name; or, for captions that nothing is learned for, a name in `caption_measures.UNTRAINED`."""
     overrides: tuple[str, ...] = ()
     """Fields of the recipe this row changes, as `tellapart train --set` takes them."""
     published: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import torch
 
+from tellapart.data.files import read_json, write_json
 from tellapart.data.pack import Pack
 from tellapart.errors import InputError
 from tellapart.reproduce.cache import Cache, Result, job_key, recipe_hash
+from tellapart.reproduce.caption_measures import measure_untrained
 from tellapart.reproduce.jobs import Job
-from tellapart.reproduce.measures import MEASURES
+from tellapart.reproduce.measured import Measured
+from tellapart.reproduce.measures import MEASURES, SECONDS
 from tellapart.training.registry import to_plain
 from tellapart.training.run import Run, open_run
 from tellapart.training.train import TrainSettings, train_recipe
@@ -41,6 +44,10 @@ def do_job(job: Job, bench: Bench, device: str) -> float:
     """Gives the seconds it took. A run that was interrupted goes on where it stopped."""
     started = time.monotonic()
     cache = bench.open_cache()
+    if not job.recipe.stages:
+        found = measure_untrained(job.recipe.name, Pack(bench.data), SPLIT, job.measures)
+        _keep(job, bench, found, device, time.monotonic() - started, Path())
+        return time.monotonic() - started
     base = cache.run_folder(job.base) if job.base is not None and cache.has_run(job.base) else None
     settings = TrainSettings(
         data=bench.data,
@@ -53,6 +60,7 @@ def do_job(job: Job, bench: Bench, device: str) -> float:
         quiet=True,
     )
     run = train_recipe(job.recipe, settings)
+    _note_seconds(run.folder, base, time.monotonic() - started)
     if job.measures:
         _measure(run, job, bench, device, started)
     if not bench.keep and not job.needed_later:
@@ -60,11 +68,23 @@ def do_job(job: Job, bench: Bench, device: str) -> float:
     return time.monotonic() - started
 
 
+def _note_seconds(folder: Path, base: Path | None, spent: float) -> None:
+    if not (folder / SECONDS).is_file():
+        before = read_json(base / SECONDS)["training"] if base and (base / SECONDS).is_file() else 0.0
+        write_json(folder / SECONDS, {"training": round(before + spent, 2)})
+
+
 def _measure(run: Run, job: Job, bench: Bench, device: str, started: float) -> None:
-    cache, pack = bench.open_cache(), Pack(bench.data)
-    held = cache.result(job.key)
+    pack = Pack(bench.data)
+    held = bench.open_cache().result(job.key)
     missing = [name for name in job.measures if held is None or name not in held.figures]
     measured = {name: MEASURES[name](run, pack, SPLIT, device) for name in missing}
+    spent = held.seconds if held else time.monotonic() - started
+    _keep(job, bench, measured, device, spent, run.folder / "log.jsonl")
+
+
+def _keep(job: Job, bench: Bench, measured: dict[str, Measured], device: str, seconds: float, log: Path) -> None:
+    pack = Pack(bench.data)
     result = Result(
         key=job.key,
         recipe_hash=job.recipe_hash,
@@ -75,10 +95,10 @@ def _measure(run: Run, job: Job, bench: Bench, device: str, started: float) -> N
         features=job.features,
         share=job.share,
         split=SPLIT,
-        seconds=round(held.seconds if held else time.monotonic() - started, 1),
+        seconds=round(seconds, 1),
         device=torch.cuda.get_device_name(device) if device.startswith("cuda") else "cpu",
     )
-    cache.store(result, measured, run.folder / "log.jsonl")
+    bench.open_cache().store(result, measured, log)
 
 
 def add_run(folder: Path, bench: Bench, measures: tuple[str, ...], device: str = "cpu") -> str:

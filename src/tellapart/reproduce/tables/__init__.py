@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from tellapart.errors import InputError
 from tellapart.reproduce.table import Table
-from tellapart.reproduce.tables import convse, find, grounded_captioning, ltd
+from tellapart.reproduce.tables import contrastive_captioning, convse, find, grounded_captioning, ltd, r2m, tell
 
 TABLES: dict[str, Table] = {
-    table.name: table for paper in (convse, ltd, find, grounded_captioning) for table in paper.TABLES
+    table.name: table
+    for paper in (convse, ltd, find, contrastive_captioning, grounded_captioning, r2m, tell)
+    for table in paper.TABLES
 }
 
 

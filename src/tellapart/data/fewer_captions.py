@@ -1,0 +1,68 @@
+"""A pack with fewer captions to learn from: `python -m tellapart.data.fewer_captions PACK OUT --each 1`.
+
+Vocabulary, pictures and features stay; validation and test keep all their captions. What was computed for single
+captions or words (columns, phrases) is left out: compute it anew with `tellapart annotate`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from pathlib import Path
+
+from tellapart.data.pack import Pack, write_pack
+from tellapart.errors import InputError
+
+
+def keep_captions(pack: Pack, folder: Path, each: int = 1, split: str = "train") -> Pack:
+    """The pack with the first `each` captions of every picture of the split; features are shared with it, not copied."""
+    if each < 1:
+        raise InputError(f"At least one caption a picture must stay, not {each}.")
+    if folder.exists():
+        raise InputError(f"{folder} is already there; choose another folder for the new pack.")
+    dropped = {
+        caption
+        for picture, captions in enumerate(pack.captions_of)
+        if pack.pictures[picture].split == split
+        for caption in captions[each:]
+    }
+    captions = [caption for row, caption in enumerate(pack.captions) if row not in dropped]
+    root = pack.manifest.get("root", "")
+    made = write_pack(
+        folder,
+        f"{pack.manifest['name']}, {each} a picture",
+        os.path.relpath(pack.folder / root, folder) if root else "",
+        pack.pictures,
+        captions,
+        pack.vocabulary,
+        pack.manifest["rules"],
+        detections=list(pack.detections.values()),
+    )
+    for name in pack.feature_names():
+        shutil.copytree(pack.feature_folder(name), made.feature_folder(name), copy_function=_link_or_copy)
+    return made
+
+
+def _link_or_copy(source: str, target: str) -> str:
+    """Finished features never change, so that two packs may share their bytes."""
+    try:
+        os.link(source, target)
+    except OSError:
+        # Another disk, or one that knows no links.
+        shutil.copyfile(source, target)
+    return target
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tellapart.data.fewer_captions", description=__doc__)
+    parser.add_argument("pack", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--each", type=int, default=1, help="captions of each training picture that stay")
+    chosen = parser.parse_args(arguments)
+    made = keep_captions(Pack(chosen.pack), chosen.out, chosen.each)
+    print(f"{made.folder}: {made.manifest['counts']['captions']} captions")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""Columns that captioning tables share. Figures are in percent: a paper's 0.327 BLEU-4 is 32.7 here, its 1.042 CIDEr
+104.2."""
+
+from __future__ import annotations
+
+from tellapart.reproduce.table import Column
+
+TEXT_METRICS = (
+    *(Column(f"B-{order}", f"bleu{order}", "text-metrics") for order in (1, 2, 3, 4)),
+    Column("METEOR", "meteor", "text-metrics"),
+    Column("ROUGE-L", "rouge_l", "text-metrics"),
+    Column("CIDEr", "cider", "text-metrics"),
+)
+SELF_RETRIEVAL = tuple(Column(f"top-{rank}", f"top{rank}", "self-retrieval") for rank in (1, 5, 50, 500))
+SECONDS = Column("seconds", "seconds", "training", decimals=0)
+
+
+def percent(*figures: float) -> tuple[float, ...]:
+    """Fractions as papers print them, times 100.
+
+    >>> percent(0.327, 1.042)
+    (32.7, 104.2)
+    """
+    return tuple(round(100 * figure, 4) for figure in figures)
