@@ -56,7 +56,7 @@ def test_each_box_is_a_setting_and_so_is_the_class_list(tmp_path: Path) -> None:
     assert objects.padded_boxes[1][:2].sum(1).tolist() == [2, 1]
     with pytest.raises(InputError, match="union"):
         annotate_objects(pack, ObjectSettings(boxes="some"))
-    with pytest.raises(InputError, match="lower --least"):
+    with pytest.raises(InputError, match="--object-least"):
         annotate_objects(pack, ObjectSettings(least=1000))
 
 
@@ -74,3 +74,12 @@ def test_a_pack_without_phrases_is_refused(tmp_path: Path) -> None:
         annotate_objects(pack)
     with pytest.raises(InputError, match="annotate"):
         open_objects(pack)
+
+
+def test_annotate_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tellapart.cli import main
+
+    pack = grounded_pack(tmp_path / "pack")
+    assert main(["annotate", str(pack.folder), "--objects", "--object-least", "2", "--object-boxes", "each"]) == 0
+    assert "32 object words of 2 classes from 40 phrases" in capsys.readouterr().out
+    assert open_objects(pack).facts["settings"]["boxes"] == "each"

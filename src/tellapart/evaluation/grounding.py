@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 import numpy as np
 import torch
@@ -19,7 +18,7 @@ from tellapart.data.object_words import ObjectWords, open_objects
 from tellapart.data.sampling import split_rows
 from tellapart.decoding import greedy
 from tellapart.errors import InputError
-from tellapart.evaluation.captions import MAX_WORDS, token_cider
+from tellapart.evaluation.captions import MAX_WORDS, score_sentences, token_cider
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.matching.word_attention import LookingMatcher, word_attention
 from tellapart.metrics.boxes import best_overlap, overlap, pixel_size
@@ -66,22 +65,11 @@ def evaluate_grounding_fully(model: nn.Module, context: Context, split: str) -> 
     figures = dict(found.figures)
     if found.said is not None:
         figures["token_cider"] = figures.pop("cider")
-        figures |= _caption_scores(context, found.said, found.pictures)
+        figures |= score_sentences(context, found.pictures, found.said)
     samples = drawn_figures(found, draws(len(found.pictures)))
     for name, values in samples.items():
         figures[f"{name}_low"], figures[f"{name}_high"] = interval(values)
     return figures | region_ceiling(context, split)
-
-
-def _caption_scores(context: Context, said: Tensor, pictures: np.ndarray) -> dict[str, float]:
-    """BLEU to CIDEr-D in percent of the words themselves; METEOR only where its tables are installed."""
-    from tellapart.metrics.caption_influence import caption_metrics
-
-    pack = context.pack
-    sentences = [pack.vocabulary.decode(row) for row in said.tolist()]
-    references = [[pack.captions[row].text for row in pack.captions_of[int(picture)]] for picture in pictures]
-    scores = caption_metrics(sentences, references, with_meteor=find_spec("pycocoevalcap") is not None)
-    return {name: 100 * score.corpus for name, score in scores.items()}
 
 
 def drawn_figures(found: Grounding, drawn: np.ndarray) -> dict[str, np.ndarray]:
