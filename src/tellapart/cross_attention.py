@@ -27,7 +27,7 @@ from tellapart.types import Encoded
 AGGREGATIONS = ("mean", "sum", "max", "logsumexp")
 DIRECTIONS = ("t2i", "i2t")
 EPS = 1e-8
-BLOCK = {"cpu": 1 << 20, "cuda": 1 << 26}
+BLOCK = {"cpu": 1 << 18, "cuda": 1 << 25}
 """Word-region similarities held at once: what fits a CPU's cache, and what keeps a GPU busy."""
 
 
@@ -128,7 +128,7 @@ def _weights(similarity: Tensor, context_mask: Tensor | None, attention: Attenti
 
 def _norm(raw: Tensor) -> Tensor:
     """sqrt(sum_t s_it^2) + eps, over the words of each sentence: [n, X, m]."""
-    return torch.linalg.vector_norm(raw, dim=2) + EPS
+    return raw.square().sum(2).sqrt() + EPS  # over a strided axis far faster than vector_norm on a CPU
 
 
 def _aggregate(cosines: Tensor, mask: Tensor, counts: Tensor, attention: Attention) -> Tensor:

@@ -35,7 +35,8 @@ CONFIGS: dict[str, Any] = {
     "vsrn": VSRN(embedding=16, word_width=8, layers=2),
     "vsrn original": VSRN(embedding=16, word_width=8, text="gru", normalisation="regions", normalise_first=True),
     "tern": TERN(
-        embedding=16, text_layers=1, word_width=16, region_width=16, region_layers=1, shared_layers=1, heads=2, hidden=16
+        embedding=16, text_layers=1, word_width=16, region_width=16, region_layers=1, shared_layers=1, heads=2,
+        hidden=16,
     ),
     "pooled": Pooled(embedding=16, word_width=8),
     "pooled attention": Pooled(
