@@ -13,9 +13,9 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_pack(tmp_path_factory.mktemp("packs") / "small").folder
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module")
 def small_models() -> object:
-    """Tables look recipes up by name: let them find the shrunk ones."""
+    """Tables look recipes up by name: let them find the shrunk ones, in test files that ask for it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jobs, "find_recipe", small_recipe)
         yield

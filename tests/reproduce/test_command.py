@@ -11,6 +11,8 @@ from tellapart.reproduce.command import ReproduceOptions, reproduce
 from tellapart.reproduce.runner import run_rows
 from tellapart.reproduce.tables import find_tables
 
+pytestmark = pytest.mark.usefixtures("small_models")
+
 
 def test_lists_tables(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "--list"]) == 0

@@ -19,6 +19,7 @@ from tellapart.training.recipe import Recipe
 from tellapart.training.registry import override
 from tellapart.training.train import TrainSettings, train_recipe
 
+pytestmark = pytest.mark.usefixtures("small_models")
 TABLE = Table(
     name="test/table",
     paper="none",

@@ -16,12 +16,13 @@ from tellapart.reproduce.runner import run_rows
 from tellapart.reproduce.table import Table, rows_of
 from tellapart.reproduce.tables import TABLES, convse, find, ltd
 
+pytestmark = pytest.mark.usefixtures("small_models")
 OURS = [table for paper in (convse, ltd, find) for table in paper.TABLES]
 SHARE = 0.01
 
 
 @pytest.fixture(scope="module")
-def cache(pack: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def cache(pack: Path, small_models: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All tables at once, one seed, a hundredth of their epochs."""
     folder = tmp_path_factory.mktemp("cache")
     outcome = run_rows(OURS, pack, seeds=1, cache=folder, share=SHARE, tell=lambda text: None)
