@@ -16,7 +16,7 @@ from tellapart.errors import InputError
 
 
 def keep_captions(pack: Pack, folder: Path, each: int = 1, split: str = "train") -> Pack:
-    """The pack with the first `each` captions of every picture of the split; features are shared with it, not copied."""
+    """The pack with the first `each` captions of every picture of the split; both share their features' bytes."""
     if each < 1:
         raise InputError(f"At least one caption a picture must stay, not {each}.")
     if folder.exists():

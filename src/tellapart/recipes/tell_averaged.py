@@ -1,7 +1,7 @@
 """Captioners of grid cells for a small data set: likelihood with every help, then self-critical on CIDEr-D.
 
-A pack of 6,000 pictures is small for a captioner: words read and predicted by one table, half of everything dropped out,
-smoothed targets, a moving mean of weights, and words of its own read in training all fight the same overfitting.
+A pack of 6,000 pictures is small for a captioner: words read and predicted by one table, half of everything dropped
+out, smoothed targets, a moving mean of weights, and words of its own read in training all fight one overfitting.
 """
 
 from __future__ import annotations

@@ -10,14 +10,14 @@ COLUMNS = (*TEXT_METRICS, *SELF_RETRIEVAL)
 COCO, INSTAPIC = "COCO", "InstaPIC-1.1M"
 NONE = (None,) * len(SELF_RETRIEVAL)
 DATA = (
-    "Figures in percent. The paper's are of COCO; self-retrieval there is among 5,000 pictures, here among the test split's: "
-    "top-500 of 1,000 pictures is 50% by chance, of 5,000 it is 10%."
+    "Figures in percent. The paper's are of COCO; self-retrieval there is among 5,000 pictures, here among the test "
+    "split's: top-500 of 1,000 pictures is 50% by chance, of 5,000 it is 10%."
 )
 SETTINGS = (
-    "Frozen features, layer-normalised. Likelihood: 20 epochs of 64 pictures with five captions. All that comes after it: 8 "
-    "epochs of 32 pictures, the rate falling from 2e-5 to zero along a cosine, the last weights kept; so no method is "
-    "stopped where validation likes it best. The paper's 1e-6 is for a data set twenty times as large and many more "
-    "epochs: `--set cl.optimiser.rate=1e-6`."
+    "Frozen features, layer-normalised. Likelihood: 20 epochs of 64 pictures with five captions. All that comes after "
+    "it: 8 epochs of 32 pictures, the rate falling from 2e-5 to zero along a cosine, the last weights kept; so no "
+    "method is stopped where validation likes it best. The paper's 1e-6 is for a data set twenty times as large and "
+    "many more epochs."
 )
 NOTES = (DATA, SETTINGS)
 
@@ -115,8 +115,8 @@ TABLE3 = Table(
     ),
     notes=(
         "InstaPIC-1.1M is not to be had. Meant for a pack with one caption a training picture, which `python -m "
-        "tellapart.data.fewer_captions PACK OUT` makes of any other; its validation and test pictures keep theirs all, so that "
-        "metrics stay steady.",
+        "tellapart.data.fewer_captions PACK OUT` makes of any other; its validation and test pictures keep theirs all, "
+        "so that metrics stay steady.",
         *NOTES,
     ),
 )

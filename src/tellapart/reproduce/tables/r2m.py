@@ -9,8 +9,8 @@ PAPER = "Guo et al., Recurrent Relational Memory Network for Unsupervised Image 
 COLUMNS = (*TEXT_METRICS, SECONDS)
 FLICKR, SHUTTERSTOCK = "Flickr30k with COCO sentences", "COCO with Shutterstock sentences"
 NOTES = (
-    "Figures in percent. The paper's are of Flickr30k pictures with COCO sentences and a detector of 600 things; SPICE is left "
-    "out.",
+    "Figures in percent. The paper's are of Flickr30k pictures with COCO sentences and a detector of 600 things; SPICE "
+    "is left out.",
     "Seconds: training on the device the runs shared, stages that several rows begin with counted in each of them.",
 )
 
@@ -53,8 +53,8 @@ TABLE1 = Table(
     ),
     notes=(
         *NOTES,
-        "SME-GAN, published on Flickr30k with COCO sentences: BLEU-4 7.9, METEOR 13.0, ROUGE-L 32.8, CIDEr 9.9; it is not "
-        "built here. UC-GAN is built after its paper, and is shorter than the authors' run.",
+        "SME-GAN, published on Flickr30k with COCO sentences: BLEU-4 7.9, METEOR 13.0, ROUGE-L 32.8, CIDEr 9.9; it is "
+        "not built here. UC-GAN is built after its paper, and is shorter than the authors' run.",
     ),
 )
 
