@@ -18,6 +18,7 @@ from tellapart.types import Batch, Images, ModelInputs
 from tiny_world import WORDS, tiny_context
 
 transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
 SIZES = {"hidden_size": 12, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
 
 
@@ -95,6 +96,43 @@ def test_it_is_tuned_with_a_ranking_loss(tmp_path: Path, clip: Path) -> None:
         optimiser.step()
         losses.append(loss.item())
     assert losses[-1] < losses[0]
+
+
+@pytest.fixture
+def siglip(tmp_path: Path) -> Path:
+    """A SigLIP with one layer a side, over whole words, with an end token only."""
+    folder = tmp_path / "siglip"
+    pieces = {"<pad>": 0, "</s>": 1, "<unk>": 2, **{word: row + 3 for row, word in enumerate(WORDS)}}
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(pieces, unk_token="<unk>"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    words.post_processor = tokenizers.processors.TemplateProcessing(
+        single="$A </s>", pair="$A $B </s>", special_tokens=[("</s>", 1)]
+    )
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    ).save_pretrained(folder)
+    text = {**SIZES, "vocab_size": len(pieces), "max_position_embeddings": 16, "projection_size": 12, "pad_token_id": 0}
+    vision = {**SIZES, "image_size": 16, "patch_size": 8}
+    torch.manual_seed(0)
+    transformers.SiglipModel(transformers.SiglipConfig(text_config=text, vision_config=vision)).save_pretrained(folder)
+    return folder
+
+
+def test_siglip_reads_sentences_padded_to_full_length(tmp_path: Path, siglip: Path) -> None:
+    context = tiny_context(tmp_path)
+    matcher = Pretrained(str(siglip), mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5)).build(context.inputs).eval()
+    images = with_pixels(context.batches.images(np.arange(3)))
+    texts = context.batches.texts(np.arange(4))
+    assert images.pixels is not None
+    with torch.no_grad():
+        found = matcher.score(matcher.encode_image(images), matcher.encode_text(texts))
+        model = transformers.SiglipModel.from_pretrained(siglip).eval()
+        tokeniser = transformers.AutoTokenizer.from_pretrained(siglip)
+        words = [context.pack.captions[row].text for row in range(4)]
+        pieces = tokeniser(words, padding="max_length", max_length=16, return_tensors="pt")["input_ids"]
+        outputs = model(input_ids=pieces, pixel_values=images.pixels.float() / 127.5 - 1)
+    cosines = (outputs.logits_per_image - model.logit_bias) / model.logit_scale.exp()
+    assert torch.allclose(found, cosines, atol=1e-4)
 
 
 def test_what_is_no_dual_encoder_is_refused(tmp_path: Path) -> None:

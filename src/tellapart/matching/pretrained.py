@@ -30,6 +30,12 @@ class PretrainedModel(nn.Module):
     def __init__(self, config: Pretrained, inputs: ModelInputs) -> None:
         super().__init__()
         self.model, tokeniser = open_dual_encoder(config.source, inputs.load_pretrained)
+        for name in (
+            "logit_scale",
+            "logit_bias",
+        ):  # of its own loss; scores here are cosines, scaled by the loss chosen
+            if hasattr(self.model, name):
+                getattr(self.model, name).requires_grad_(False)
         self.pieces = WordPieces.of_tokeniser(tokeniser, inputs.vocabulary)
         self.longest = int(self.model.config.text_config.max_position_embeddings)
         # SigLIP reads its last position and was trained on sentences padded to full length without a mask.
