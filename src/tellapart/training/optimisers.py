@@ -88,22 +88,28 @@ class AdamP(torch.optim.Optimizer):
                 square = state["exp_avg_sq"].mul_(second).addcmul_(weight.grad, weight.grad, value=1 - second)
                 spread = (square / (1 - second**count)).sqrt_().add_(settings["eps"])
                 move = mean / (1 - first**count) / spread
-                damping = 1.0
+                decay = settings["lr"] * settings["weight_decay"]
                 if weight.dim() > 1:
-                    move, damping = _project(weight, weight.grad, move, settings)
-                if settings["weight_decay"]:
-                    weight.mul_(1 - settings["lr"] * settings["weight_decay"] * damping)
+                    move, damping = _project(weight, weight.grad, move, settings["delta"], settings["damping"])
+                    if decay:
+                        weight.mul_(1 - decay * damping)
+                elif decay:
+                    weight.mul_(1 - decay)
                 weight.add_(move, alpha=-settings["lr"])
 
 
-def _project(weight: Tensor, gradient: Tensor, move: Tensor, settings: dict) -> tuple[Tensor, float]:
-    """Channel by channel first, then the whole layer: the first view in which the weight is scale-invariant counts."""
-    for view in (weight.shape[0], 1):
-        w, g = weight.reshape(view, -1), gradient.reshape(view, -1)
+def _project(weight: Tensor, gradient: Tensor, move: Tensor, delta: float, damping: float) -> tuple[Tensor, Tensor]:
+    """Channel by channel first, then the whole layer: the first view in which the weight is scale-invariant counts.
+
+    All on the device: no branch asks for a number, which would make a GPU wait at every parameter.
+    """
+    kept, factor = move, torch.ones((), device=weight.device)
+    for view in (1, weight.shape[0]):  # the later one wins, so the channels come last
+        w, g, m = weight.reshape(view, -1), gradient.reshape(view, -1), move.reshape(view, -1)
         cosine = torch.nn.functional.cosine_similarity(w, g, dim=1).abs()
-        if cosine.max() < settings["delta"] / w.shape[1] ** 0.5:
-            unit = torch.nn.functional.normalize(w, dim=1)
-            flat = move.reshape(view, -1)
-            flat = flat - unit * (unit * flat).sum(1, keepdim=True)
-            return flat.reshape(weight.shape), settings["damping"]
-    return move, 1.0
+        invariant = cosine.max() < delta / w.shape[1] ** 0.5
+        unit = torch.nn.functional.normalize(w, dim=1)
+        projected = (m - unit * (unit * m).sum(1, keepdim=True)).reshape(weight.shape)
+        kept = torch.where(invariant, projected, kept)
+        factor = torch.where(invariant, damping, factor)
+    return kept, factor
