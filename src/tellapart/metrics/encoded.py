@@ -101,7 +101,8 @@ def number_words(captions: Sequence[str], separator: str | None = None) -> tuple
     vocabulary = WordIds({END: 0})
     joined = f" {END} ".join(captions)
     if captions and joined.count(END) == len(captions) - 1:  # one split for all is faster than one for each
-        plain = joined.isascii() and not any(blank in joined for blank in ODD_BLANKS)
+        plain = joined != "" and joined.isascii() and joined == joined.strip(" ")
+        plain = plain and not any(blank in joined for blank in ODD_BLANKS)
         split = joined.split(" " if plain else separator)
         numbers = np.fromiter(map(vocabulary.__getitem__, split), np.int64, len(split))
         ends = np.append(np.flatnonzero(numbers == 0), len(numbers))

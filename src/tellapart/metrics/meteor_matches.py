@@ -75,7 +75,8 @@ def _spans(encoded: Encoded, names: Sequence[str], table: Paraphrases) -> tuple[
     phrases: list[np.ndarray] = []
     node = np.zeros(0, np.int64)
     offset = 0
-    for n, level in enumerate(levels(encoded.words, encoded.lengths, len(table.codes)), start=1):
+    longest = sum(len(codes) > 0 for codes in table.codes)
+    for n, level in enumerate(levels(encoded.words, encoded.lengths, longest), start=1):
         places = level.places[level.is_new]  # one place for each kind
         last = own[encoded.words[places + n - 1]]
         before = node[level.prefix[places]] if n > 1 else np.zeros(len(places), np.int64)

@@ -48,6 +48,8 @@ def best_alignments(
 ) -> Alignments:
     """Search all pairs; lengths are the references', counts are what each match adds (see `Alignments`)."""
     pairs = len(lengths)
+    if len(matches.pair) == 0:
+        return Alignments(np.zeros(pairs, np.int64), np.zeros(pairs, np.uint64), np.zeros(pairs, np.uint64))
     settled = settle(matches, lengths)
     chunks = settled.chunks.copy()
     totals = [np.zeros(pairs, np.uint64), np.zeros(pairs, np.uint64)]

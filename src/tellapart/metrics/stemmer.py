@@ -59,10 +59,10 @@ STEP_3 = {
     "ness": "",
     "ative": "",
 }
-STEP_4 = (
-    ["al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ism", "ate", "iti"]
-    + ["ous", "ive", "ize", "ion"]  # noqa: RUF005
-)
+STEP_4 = [
+    *["al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ism", "ate", "iti"],
+    *["ous", "ive", "ize", "ion"],
+]
 
 
 def _ending(word: str, endings: list[str]) -> str:
