@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from tellapart.captioning.concept_baselines import joined_captions, nearest_captions
+from tellapart.captioning.fast_path import as_captioner
 from tellapart.data.pack import Pack
 from tellapart.errors import InputError
 from tellapart.evaluation.captions import decode
@@ -38,8 +39,7 @@ SAID, ROWS = "said", "rows"
 def measure_captions(run: Run, pack: Pack, split: str, device: str) -> Measured:
     """One beam-search caption a picture of the split, kept as text."""
     context, rows = context_for(run, pack, device=device), pack.split(split).pictures
-    run.model.eval()
-    tokens = decode(run.model, context, rows, WIDTH).tokens.tolist()
+    tokens = decode(as_captioner(run.model.eval()), context, rows, WIDTH).tokens.tolist()
     return captions_measured([run.vocabulary.decode(sentence) for sentence in tokens], rows)
 
 
@@ -58,8 +58,8 @@ def captions_measured(said: list[str], rows: np.ndarray) -> Measured:
 def measure_self_retrieval(run: Run, pack: Pack, split: str, device: str) -> Measured:
     """Does a caption find its picture again (paper 1, section 4.1)? Recall in percent, and each picture's hit."""
     context, rows = context_for(run, pack, device=device), pack.split(split).pictures
-    run.model.eval()
-    scores = score_captions(run.model, context, rows, decode(run.model, context, rows, WIDTH).tokens)  # [I, I]
+    model = as_captioner(run.model.eval())
+    scores = score_captions(model, context, rows, decode(model, context, rows, WIDTH).tokens)  # [I, I]
     before = ((scores >= scores.diagonal().unsqueeze(1)).sum(1) - 1).cpu().numpy()  # as `top_recalls` counts
     hits = {f"top{rank}": 100.0 * (before < rank) for rank in RANKS if rank <= len(rows)}
     return Measured({name: float(hit.mean()) for name, hit in hits.items()}, hits)
