@@ -158,12 +158,12 @@ def self_retrieval(inputs: ModelInputs, device: str, pictures: int = 8) -> None:
 
 
 def sharing_sentences(count: int) -> Tensor:
-    """Sentences of ten words, each word one of few that may follow the one before: 1,000 have about 3,500 prefixes."""
+    """Sentences of ten words, each word one of few that may follow the one before, as in captions a model writes."""
     torch.manual_seed(1)
-    following = torch.randint(4, WORDS, (WORDS, 2))
+    following = torch.randint(4, WORDS, (WORDS, 3))
     tokens = torch.full((count, 1), START)
     for _ in range(10):
-        choice = (torch.rand(count) < 0.35).long()
+        choice = (2.6 * torch.rand(count) ** 3).long()
         tokens = torch.cat([tokens, following[tokens[:, -1], choice].unsqueeze(1)], 1)
     return torch.cat([tokens[:, 1:], torch.full((count, 1), END)], 1)
 

@@ -34,7 +34,7 @@ def self_retrieval(model: nn.Module, context: Context, split: str, width: int = 
     model.eval()
     pictures = context.pack.split(split).pictures
     tokens = decode(captioner, context, pictures, width).tokens
-    scores = score_captions(captioner, context, pictures, tokens)  # [C, I]
+    scores = score_captions(captioner, context, pictures, tokens, quickest_sum(context.device))  # [C, I]
     model.train(was_training)
     return top_recalls(scores)
 
@@ -120,8 +120,23 @@ def _words_shared(
     heard = model.advance(words, state)
     weight, bias = model.words.output()
     hidden = model.words.bridge(heard.hidden)  # [P * m, E]
-    everything = functional.linear(hidden.to(normaliser), weight.to(normaliser)).float() + bias
-    norm = everything.logsumexp(-1).view(pictures, -1)  # [P, m]
+    norm = _log_sum(hidden, weight.to(normaliser), bias.to(normaliser)).view(pictures, -1)  # [P, m]
     hidden = hidden.view(pictures, len(words), -1)[:, level.parent]  # [P, n, E]
     said = torch.einsum("pne,ne->pn", hidden, weight[level.word]) + bias[level.word]
     return said - norm[:, level.parent], heard.state
+
+
+def _log_sum(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """ln of the sum of exp over all words [N], in blocks of rows small enough to stay in a processor's cache."""
+    sums = []
+    for block in hidden.split(512):
+        logits = functional.linear(block.to(weight.dtype), weight, bias).float()  # [512, V]
+        most = logits.amax(1, keepdim=True)
+        sums.append(logits.sub_(most).exp_().sum(1).log_().add_(most.squeeze(1)))
+    return torch.cat(sums)
+
+
+def quickest_sum(device: torch.device) -> torch.dtype:
+    """bfloat16 where a processor has instructions for it, float32 elsewhere."""
+    native = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)  # a private name, so it may go away
+    return torch.bfloat16 if device.type == "cpu" and native() else torch.float32
