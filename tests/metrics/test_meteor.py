@@ -59,6 +59,7 @@ def test_score_by_hand() -> None:
 def test_the_same_caption_scores_one_and_an_empty_one_nothing(small_tables: None) -> None:
     score = meteor(["a dog runs", "", "a dog", ""], [["a dog runs"], ["a dog"], [""], [""]])
     assert score.each.tolist() == [1, 0, 0, 0]
+    assert meteor(["", ""], [["a dog"], ["a cat", "a dog runs"]]).corpus == 0
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def _join(encoded: Encoded, spans: Spans, relations: Relations, kinds: int) -> M
     candidates = np.flatnonzero(~encoded.is_reference)[encoded.picture[references]]
     sizes = np.stack([begins[candidates + 1] - begins[candidates], begins[references + 1] - begins[references]])
     order = np.argsort(sizes.max(0), kind="stable")
-    parts = []
+    parts = [np.zeros((3, 0), np.int64)]  # none where every candidate is empty
     for chosen in np.array_split(order, max(len(order) // 1500, 1)):
         here = [begins[candidates[chosen]], begins[references[chosen]]]
         steps = [np.arange(int(sizes[side][chosen].max(initial=0)))[:, None] for side in (0, 1)]

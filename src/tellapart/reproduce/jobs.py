@@ -127,8 +127,8 @@ def plan(
         measures = run_measures(table)
         for row in table.rows:
             for seed in range(seeds or table.seeds):
-                recipe = row_recipe(row, seed, share, pack)
                 try:
+                    recipe = row_recipe(row, seed, share, pack)
                     name = features_for(pack, recipe, features)
                     _need_columns(pack, recipe)
                 except InputError as error:
