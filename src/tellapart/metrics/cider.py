@@ -55,7 +55,7 @@ def _score(encoded: Encoded, frequencies: DocumentFrequency | None, clipped: boo
     captions = len(encoded.lengths)
     log_pictures = np.log(float(pictures if frequencies is None else frequencies.pictures))
     lookup = None if frequencies is None else frequencies.lookup(encoded.vocabulary)
-    caption_of = np.repeat(np.arange(captions), encoded.lengths)
+    caption_of = np.repeat(np.arange(captions, dtype=np.int32), encoded.lengths)
     candidate_of = np.flatnonzero(~encoded.is_reference)[encoded.picture]  # [S] the candidate of a caption's picture
     similarity = np.zeros(captions)  # [S] summed over n, meaningful for references
     for level in levels(encoded.words, encoded.lengths, ORDER):

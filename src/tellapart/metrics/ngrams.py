@@ -27,19 +27,20 @@ def levels(words: np.ndarray, lengths: np.ndarray, order: int) -> Iterator[Level
     together. For fewer than 65,536 words that is a radix sort, linear in the text.
     """
     ends = np.repeat(np.cumsum(lengths), lengths)
-    room = ends - np.arange(len(words))  # words from here to the caption's end
+    room = np.minimum(ends - np.arange(len(words)), order).astype(np.uint8)  # words from here to the caption's end
     narrow = words.astype(np.uint16) if int(words.max(initial=0)) < 1 << 16 else words
-    prefix = np.zeros(len(words), np.int64)
+    prefix = np.zeros(len(words), np.int32)
     places = np.arange(len(words))
     for n in range(1, order + 1):
-        places = places[room[places] >= n]
+        if n > 1:
+            places = places[room[places] >= n]
         last = narrow[places + n - 1]
         sorting = np.argsort(last, kind="stable")
         places, last = places[sorting], last[sorting]
         before = prefix[places]
         is_new = np.ones(len(places), bool)
         is_new[1:] = (last[1:] != last[:-1]) | (before[1:] != before[:-1])
-        kinds = np.cumsum(is_new) - 1
+        kinds = np.cumsum(is_new, dtype=np.int32) - np.int32(1)
         yield Level(places, is_new, kinds, prefix)
-        prefix = np.zeros(len(words), np.int64)
+        prefix = np.zeros(len(words), np.int32)
         prefix[places] = kinds
