@@ -73,6 +73,43 @@ def test_adamp_step_is_orthogonal_to_a_scale_invariant_weight() -> None:
     assert abs(float((before * (weight.detach() - before)).sum())) < 1e-5
 
 
+def naive_adamp(weight: torch.Tensor, gradients: list[torch.Tensor], rate: float, decay: float) -> torch.Tensor:
+    """Algorithm 2 of Heo et al. step by step: Adam, then the projection by channel, or by layer, or none."""
+    mean, square = torch.zeros_like(weight), torch.zeros_like(weight)
+    for count, gradient in enumerate(gradients, start=1):
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
+        move = (mean / (1 - 0.9**count)) / ((square / (1 - 0.999**count)).sqrt() + 1e-8)
+        damping = 1.0
+        for rows in (list(weight.unbind(0)), [weight.flatten()]):
+            parts = list(zip(rows, gradient.reshape(len(rows), -1)))
+            cosines = [abs(float(torch.dot(w.flatten(), g) / (w.norm() * g.norm()))) for w, g in parts]
+            if max(cosines) < 0.1 / rows[0].numel() ** 0.5:
+                flat = move.reshape(len(rows), -1)
+                flat = torch.stack(
+                    [m - w.flatten() * torch.dot(w.flatten(), m) / w.norm() ** 2 for w, m in zip(rows, flat)]
+                )
+                move, damping = flat.reshape(weight.shape), 0.1
+                break
+        weight = weight * (1 - rate * decay * damping) - rate * move
+    return weight
+
+
+@pytest.mark.parametrize("turned", ["channels", "layer", "neither"])
+def test_adamp_against_the_algorithm(turned: str) -> None:
+    torch.manual_seed(0)
+    start = torch.randn(3, 4, dtype=torch.float64)
+    gradient = torch.randn(3, 4, dtype=torch.float64)
+    if turned == "channels":
+        gradient -= start * (gradient * start).sum(1, keepdim=True) / (start**2).sum(1, keepdim=True)
+    elif turned == "layer":
+        gradient -= start * (gradient * start).sum() / (start**2).sum()
+    weight = nn.Parameter(start.clone())
+    optimiser = AdamP([weight], lr=0.01, weight_decay=0.1)
+    weight.grad = gradient
+    optimiser.step()
+    torch.testing.assert_close(weight.detach(), naive_adamp(start, [gradient], 0.01, 0.1))
+
+
 @pytest.mark.parametrize("name", RECIPES)
 def test_recipes_survive_json(name: str) -> None:
     recipe = RECIPES[name]

@@ -73,43 +73,58 @@ class AdamP(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         for settings in self.param_groups:
-            first, second = settings["betas"]
-            for weight in settings["params"]:
-                if weight.grad is None:
-                    continue
-                state = self.state[weight]
-                if not state:
-                    state["step"] = torch.zeros(())
-                    state["exp_avg"] = torch.zeros_like(weight)
-                    state["exp_avg_sq"] = torch.zeros_like(weight)
-                state["step"] += 1
-                count = state["step"].item()
-                mean = state["exp_avg"].mul_(first).add_(weight.grad, alpha=1 - first)
-                square = state["exp_avg_sq"].mul_(second).addcmul_(weight.grad, weight.grad, value=1 - second)
-                spread = (square / (1 - second**count)).sqrt_().add_(settings["eps"])
-                move = mean / (1 - first**count) / spread
-                decay = settings["lr"] * settings["weight_decay"]
-                if weight.dim() > 1:
-                    move, damping = _project(weight, weight.grad, move, settings["delta"], settings["damping"])
-                    if decay:
-                        weight.mul_(1 - decay * damping)
-                elif decay:
-                    weight.mul_(1 - decay)
-                weight.add_(move, alpha=-settings["lr"])
+            weights = [weight for weight in settings["params"] if weight.grad is not None]
+            if weights:
+                self._step_group(weights, settings)
+
+    def _step_group(self, weights: list[Tensor], settings: dict) -> None:
+        """All weights in few launches: a GPU should compute, not wait for Python."""
+        first, second = settings["betas"]
+        gradients = [weight.grad for weight in weights]
+        for weight in weights:
+            if not self.state[weight]:
+                self.state[weight]["step"] = torch.zeros(())
+                self.state[weight]["exp_avg"] = torch.zeros_like(weight)
+                self.state[weight]["exp_avg_sq"] = torch.zeros_like(weight)
+        means = [self.state[weight]["exp_avg"] for weight in weights]
+        squares = [self.state[weight]["exp_avg_sq"] for weight in weights]
+        for weight in weights:
+            self.state[weight]["step"] += 1
+        count = self.state[weights[0]]["step"].item()
+        torch._foreach_lerp_(means, gradients, 1 - first)
+        torch._foreach_mul_(squares, second)
+        torch._foreach_addcmul_(squares, gradients, gradients, 1 - second)
+        spreads = torch._foreach_sqrt(squares)
+        torch._foreach_div_(spreads, (1 - second**count) ** 0.5)
+        torch._foreach_add_(spreads, settings["eps"])
+        moves = torch._foreach_div(means, spreads)
+        torch._foreach_div_(moves, 1 - first**count)
+        decay = settings["lr"] * settings["weight_decay"]
+        for weight, gradient, move in zip(weights, gradients, moves):
+            damping: Tensor | float = 1.0
+            if weight.dim() > 1:
+                damping = _project_(weight, gradient, move, settings["delta"], settings["damping"])
+            if decay:
+                weight.mul_(1 - decay * damping)
+        torch._foreach_add_(weights, moves, alpha=-settings["lr"])
 
 
-def _project(weight: Tensor, gradient: Tensor, move: Tensor, delta: float, damping: float) -> tuple[Tensor, Tensor]:
-    """Channel by channel first, then the whole layer: the first view in which the weight is scale-invariant counts.
+def _project_(weight: Tensor, gradient: Tensor, move: Tensor, delta: float, damping: float) -> Tensor:
+    """Take from `move` what runs along the weight: channel by channel where each channel is scale-invariant, else for
+    the whole layer where that is. Gives the factor for weight decay.
 
-    All on the device: no branch asks for a number, which would make a GPU wait at every parameter.
+    Both views come from the same four dot products, and no branch asks the GPU for a number.
     """
-    kept, factor = move, torch.ones((), device=weight.device)
-    for view in (1, weight.shape[0]):  # the later one wins, so the channels come last
-        w, g, m = weight.reshape(view, -1), gradient.reshape(view, -1), move.reshape(view, -1)
-        cosine = torch.nn.functional.cosine_similarity(w, g, dim=1).abs()
-        invariant = cosine.max() < delta / w.shape[1] ** 0.5
-        unit = torch.nn.functional.normalize(w, dim=1)
-        projected = (m - unit * (unit * m).sum(1, keepdim=True)).reshape(weight.shape)
-        kept = torch.where(invariant, projected, kept)
-        factor = torch.where(invariant, damping, factor)
-    return kept, factor
+    w, g, m = weight.flatten(1), gradient.flatten(1), move.flatten(1)  # [O, K]
+    dots = torch.stack([(w * g).sum(1), (w * w).sum(1), (g * g).sum(1), (w * m).sum(1)])  # [4, O]
+    totals = dots.sum(1, keepdim=True)  # [4, 1]
+    channel = _cosine(dots).max() < delta / w.shape[1] ** 0.5
+    layer = _cosine(totals).max() < delta / w.numel() ** 0.5
+    along = torch.where(layer, (totals[3] / totals[1].clamp(min=1e-16)).expand(len(w)), 0.0)
+    along = torch.where(channel, dots[3] / dots[1].clamp(min=1e-16), along)  # [O]
+    move.sub_((w * along.unsqueeze(1)).view_as(move))
+    return torch.where(channel | layer, damping, 1.0)
+
+
+def _cosine(dots: Tensor) -> Tensor:
+    return dots[0].abs() / (dots[1] * dots[2]).sqrt().clamp(min=1e-8)
