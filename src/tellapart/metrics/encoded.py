@@ -12,8 +12,6 @@ from tellapart.errors import InputError
 
 END = "\0"  # stands between captions while they are split all at once; the tokeniser lets no such character through
 
-ODD_BLANKS = ("  ", "\t", "\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x1f")
-
 
 class Parts(NamedTuple):
     """What a corpus value is computed from: sums over captions. A resampled corpus is another weighted sum."""
@@ -97,16 +95,20 @@ def encode(candidates: Sequence[str], references: Sequence[Sequence[str]], separ
 
 
 def number_words(captions: Sequence[str], separator: str | None = None) -> tuple[np.ndarray, np.ndarray, WordIds]:
-    """The captions' words end to end as numbers [W], each caption's length [S], and the numbering."""
+    """The captions' words end to end as numbers [W], each caption's length [S], and the numbering.
+
+    All captions are split at once, at single spaces, which is fastest; if some word shows that this was not enough
+    (white space in it, or nothing), they are split one by one.
+    """
     vocabulary = WordIds({END: 0})
-    joined = f" {END} ".join(captions)
-    if captions and joined.count(END) == len(captions) - 1:  # one split for all is faster than one for each
-        plain = joined != "" and joined.isascii() and joined == joined.strip(" ")
-        plain = plain and not any(blank in joined for blank in ODD_BLANKS)
-        split = joined.split(" " if plain else separator)
-        numbers = np.fromiter(map(vocabulary.__getitem__, split), np.int64, len(split))
-        ends = np.append(np.flatnonzero(numbers == 0), len(numbers))
-        return numbers[numbers != 0], np.diff(ends, prepend=-1) - 1, vocabulary
+    split = f" {END} ".join(captions).split(" ") if captions else []
+    numbers = np.fromiter(map(vocabulary.__getitem__, split), np.int64, len(split))
+    is_word = numbers != 0
+    ends = np.flatnonzero(~is_word)
+    clean = separator == " " or all(len(word.split()) == 1 for word in vocabulary)
+    if clean and len(ends) == len(captions) - 1:
+        return numbers[is_word], np.diff(ends, prepend=-1, append=len(numbers)) - 1, vocabulary
+    vocabulary = WordIds({END: 0})
     each = [caption.split(separator) for caption in captions]
     lengths = np.fromiter(map(len, each), np.int64, len(each))
     words = np.fromiter(map(vocabulary.__getitem__, chain.from_iterable(each)), np.int64, int(lengths.sum()))
