@@ -1,8 +1,9 @@
 """Caption metrics side by side with pycocoevalcap, in one run: seconds, ratio, and how far the values are apart.
 
-5,000 candidates with 5 references each. What a first call costs is counted on both sides: Java's start and the jar's
-reading of its tables there, imports, compiled rules and opened tables here. (The very first METEOR on a machine also
-turns the release's paraphrase table into the form kept in the cache folder; that is done before and printed apart.)
+5,000 candidates with 5 references each. Tokens and METEOR are one cold call each: Java's start and the jar's reading of
+its tables there, compiled rules and opened tables here. (The very first METEOR on a machine also turns the release's
+paraphrase table into the form kept in the cache folder; that is done before and printed apart.) The others are the best
+of a few calls on both sides.
 """
 
 import json
