@@ -52,14 +52,10 @@ class Batches:
 
     def images(self, rows: np.ndarray) -> Images:
         """Pictures at these rows of the pack, on the device."""
-        columns = {
-            name: self._tensor(c.values[rows]) for name, c in self.columns.items() if c.per == "picture"
-        }
+        columns = {name: self._tensor(c.values[rows]) for name, c in self.columns.items() if c.per == "picture"}
         if self.store is None:
             empty = torch.zeros(len(rows), 1, 0, device=self.device)
-            return Images(
-                empty, torch.ones(len(rows), 1, dtype=torch.bool, device=self.device), columns=columns
-            )
+            return Images(empty, torch.ones(len(rows), 1, dtype=torch.bool, device=self.device), columns=columns)
         where, mask = self.store.gather(rows)  # [I, R], [I, R]
         if self.table is not None:
             features = self.table[torch.from_numpy(where).to(self.device)].float()
@@ -68,11 +64,7 @@ class Batches:
         kept = self._tensor(mask)
         if not mask.all():
             features = features * kept.unsqueeze(-1)
-        boxes = (
-            None
-            if self.store.boxes is None
-            else self._tensor(np.asarray(self.store.boxes[where], np.float32))
-        )
+        boxes = None if self.store.boxes is None else self._tensor(np.asarray(self.store.boxes[where], np.float32))
         return Images(features, kept, boxes, columns=columns)
 
     def texts(self, rows: np.ndarray) -> Texts:

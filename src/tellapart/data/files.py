@@ -73,9 +73,7 @@ def read_json(path: Path) -> Any:
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}, line {error.lineno}: broken JSON ({error.msg}); mend or remove it."
-        ) from error
+        raise InputError(f"{path}, line {error.lineno}: broken JSON ({error.msg}); mend or remove it.") from error
 
 
 def write_lines(path: Path, rows: list[Any]) -> None:

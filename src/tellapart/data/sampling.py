@@ -50,17 +50,13 @@ def draw_epoch(pack: Pack, sampling: Sampling, seed: tuple[int, ...]) -> list[Dr
     random = np.random.default_rng(list(seed))
     rows = split_rows(pack, sampling.split)
     if sampling.what == "pictures":
-        draws = [
-            Draw(np.zeros(0, np.int64), part) for part in _parts(random.permutation(rows.pictures), sampling)
-        ]
+        draws = [Draw(np.zeros(0, np.int64), part) for part in _parts(random.permutation(rows.pictures), sampling)]
     elif sampling.what == "texts" or sampling.captions_each is None:
         unpaired = pack.owner[rows.captions] < 0
         wanted = unpaired if sampling.what == "texts" else ~unpaired
         captions = rows.captions[wanted]
         if not len(captions):
-            raise InputError(
-                f"The split '{sampling.split}' of {pack.folder} has no {sampling.what} to learn from."
-            )
+            raise InputError(f"The split '{sampling.split}' of {pack.folder} has no {sampling.what} to learn from.")
         draws = [Draw(part) for part in _parts(random.permutation(captions), sampling)]
     else:
         described = np.asarray([p for p in rows.pictures if pack.captions_of[p]], dtype=np.int64)
