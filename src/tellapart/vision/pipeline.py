@@ -21,7 +21,8 @@ from torch import Tensor
 from tellapart.data.pack import Pack
 from tellapart.vision.backbones import Backbone
 from tellapart.vision.preprocess import Resize, UnreadablePicture, read_square
-from tellapart.vision.regions import Regions, grid_boxes, mirrored, pool_regions
+from tellapart.vision.regions import Regions
+from tellapart.vision.rows import ROW_MAKERS, Seen
 from tellapart.vision.store_writer import Rows, StoreWriter
 
 
@@ -32,17 +33,6 @@ class Target:
     kind: str
     flipped: bool
     writer: StoreWriter
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What the backbone made of a unit of pictures."""
-
-    feature_map: Tensor  # [I, D, H, W]
-    pooled: Tensor  # [I, D]
-    pictures: np.ndarray  # [I] rows of the pack
-    windows: np.ndarray  # [I, 4] the part of each picture that was looked at
-    flipped: bool
 
 
 @dataclass
@@ -64,11 +54,6 @@ class Pipeline:
         self._turn: contextlib.AbstractContextManager[object] = (
             contextlib.nullcontext() if self.device.type == "cpu" else threading.Lock()
         )
-        self._row_makers: dict[str, Callable[[Seen], Rows]] = {
-            "vector": self._vector_rows,
-            "grid": self._grid_rows,
-            "regions": self._region_rows,
-        }
 
     def missing_units(self) -> list[int]:
         """Units that some target has not got yet."""
@@ -128,33 +113,10 @@ class Pipeline:
             pixels = pixels.to(self.device)
             pixels = (pixels.flip(3) if flipped else pixels).contiguous(memory_format=torch.channels_last)
             feature_map, pooled = self.backbone(pixels)
-            seen = Seen(feature_map, pooled, pictures, windows, flipped)
+            regions = None if self.regions is None else [self.regions[row] for row in pictures.tolist()]
+            seen = Seen(feature_map, pooled, windows, flipped, regions)
             wanted = [target for target in self.targets if target.flipped == flipped]
-            return [(target, self._row_makers[target.kind](seen)) for target in wanted]
-
-    def _vector_rows(self, seen: Seen) -> Rows:
-        return Rows(_stored(seen.pooled))
-
-    def _grid_rows(self, seen: Seen) -> Rows:
-        values = seen.feature_map.flatten(2).transpose(1, 2)  # [I, H W, D]
-        cells = grid_boxes(*seen.feature_map.shape[2:])[None]  # [1, H W, 4]
-        boxes = _from_window(cells, mirrored(seen.windows) if seen.flipped else seen.windows)
-        return Rows(_stored(values.flatten(0, 1)), boxes.reshape(-1, 4))
-
-    def _region_rows(self, seen: Seen) -> Rows:
-        assert self.regions is not None
-        chosen = [self.regions[row] for row in seen.pictures.tolist()]
-        boxes = np.stack([regions.boxes for regions in chosen])  # [I, R, 4]
-        inside = _into_window(boxes, seen.windows)
-        if seen.flipped:
-            boxes, inside = mirrored(boxes), mirrored(inside)
-        values = pool_regions(seen.feature_map, torch.from_numpy(inside).to(self.device))  # [I, R, D]
-        return Rows(
-            _stored(values.flatten(0, 1)),
-            boxes.reshape(-1, 4),
-            np.concatenate([regions.scores for regions in chosen]),
-            np.concatenate([regions.labels for regions in chosen]),
-        )
+            return [(target, ROW_MAKERS[target.kind](seen)) for target in wanted]
 
 
 def _shared(units: Iterator[int], guard: threading.Lock, stop: threading.Event) -> Iterator[int]:
@@ -165,19 +127,3 @@ def _shared(units: Iterator[int], guard: threading.Lock, stop: threading.Event) 
         if unit is None:
             return
         yield unit
-
-
-def _stored(values: Tensor) -> np.ndarray:
-    return values.to(torch.float16).cpu().numpy()
-
-
-def _from_window(boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Fractions of what the backbone saw -> fractions of the picture [I, R, 4]."""
-    corner, extent = np.tile(windows[:, None, :2], 2), np.tile(windows[:, None, 2:] - windows[:, None, :2], 2)
-    return corner + boxes * extent
-
-
-def _into_window(boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Fractions of the picture -> fractions of what the backbone saw, cut at its edges [I, R, 4]."""
-    corner, extent = np.tile(windows[:, None, :2], 2), np.tile(windows[:, None, 2:] - windows[:, None, :2], 2)
-    return np.clip((boxes - corner) / extent, 0, 1)

@@ -1,0 +1,69 @@
+"""From what a backbone saw to rows of features: one vector, a grid of cells, or regions, with their boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tellapart.vision.regions import Regions, grid_boxes, mirrored, pool_regions
+from tellapart.vision.store_writer import Rows
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the backbone made of a few pictures."""
+
+    feature_map: Tensor  # [I, D, H, W]
+    pooled: Tensor  # [I, D]
+    windows: np.ndarray  # [I, 4] the part of each picture that was looked at
+    flipped: bool = False
+    regions: list[Regions] | None = None  # [I]; needed where regions are wanted
+
+
+def vector_rows(seen: Seen) -> Rows:
+    return Rows(_stored(seen.pooled))
+
+
+def grid_rows(seen: Seen) -> Rows:
+    values = seen.feature_map.flatten(2).transpose(1, 2)  # [I, H W, D]
+    cells = grid_boxes(*seen.feature_map.shape[2:])[None]  # [1, H W, 4]
+    boxes = _from_window(cells, mirrored(seen.windows) if seen.flipped else seen.windows)
+    return Rows(_stored(values.flatten(0, 1)), boxes.reshape(-1, 4))
+
+
+def region_rows(seen: Seen) -> Rows:
+    assert seen.regions is not None
+    boxes = np.stack([regions.boxes for regions in seen.regions])  # [I, R, 4]
+    inside = _into_window(boxes, seen.windows)
+    if seen.flipped:
+        boxes, inside = mirrored(boxes), mirrored(inside)
+    values = pool_regions(seen.feature_map, torch.from_numpy(inside).to(seen.feature_map.device))  # [I, R, D]
+    return Rows(
+        _stored(values.flatten(0, 1)),
+        boxes.reshape(-1, 4),
+        np.concatenate([regions.scores for regions in seen.regions]),
+        np.concatenate([regions.labels for regions in seen.regions]),
+    )
+
+
+ROW_MAKERS: dict[str, Callable[[Seen], Rows]] = {"vector": vector_rows, "grid": grid_rows, "regions": region_rows}
+
+
+def _stored(values: Tensor) -> np.ndarray:
+    return values.to(torch.float16).cpu().numpy()
+
+
+def _from_window(boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Fractions of what the backbone saw -> fractions of the picture [I, R, 4]."""
+    corner, extent = np.tile(windows[:, None, :2], 2), np.tile(windows[:, None, 2:] - windows[:, None, :2], 2)
+    return corner + boxes * extent
+
+
+def _into_window(boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Fractions of the picture -> fractions of what the backbone saw, cut at its edges [I, R, 4]."""
+    corner, extent = np.tile(windows[:, None, :2], 2), np.tile(windows[:, None, 2:] - windows[:, None, :2], 2)
+    return np.clip((boxes - corner) / extent, 0, 1)
