@@ -36,7 +36,8 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(BENCH)
 
 docs: $(STAMP)
-	$(BIN)/python -m tellapart.report.docs --out docs
+	$(BIN)/tellapart reproduce --results docs/results.md --cache measured
+	$(BIN)/tellapart recipes --markdown > docs/recipes.md
 
 clean:
 	rm -rf build dist demo-out .pytest_cache .mypy_cache .ruff_cache src/*.egg-info

@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 
 from tellapart.recipes import RECIPES, find_recipe
+from tellapart.training.recipe import Recipe
 from tellapart.training.registry import to_plain
 
 
@@ -20,6 +21,8 @@ class RecipesOptions:
     """A recipe to show with every field; left out, all are listed."""
     json: bool = False
     """Print JSON."""
+    markdown: bool = False
+    """Print a Markdown page: docs/recipes.md is made by it."""
 
 
 def recipes(options: RecipesOptions) -> None:
@@ -27,6 +30,9 @@ def recipes(options: RecipesOptions) -> None:
     if options.json or options.recipe:
         plain = [to_plain(recipe) for recipe in chosen]
         print(json.dumps(plain[0] if options.recipe else plain, indent=2))
+        return
+    if options.markdown:
+        print(_page(chosen))
         return
     from rich.console import Console
 
@@ -37,3 +43,18 @@ def recipes(options: RecipesOptions) -> None:
         console.print(f"    tellapart train {recipe.name} --data PACK --out RUN", highlight=False)
         if recipe.expected:
             console.print(f"    expected: {recipe.expected}", highlight=False)
+
+
+def _page(chosen: list[Recipe]) -> str:
+    """All recipes as a Markdown table."""
+    head = (
+        "# Recipes\n\nMade by `make docs`. Train one with `tellapart train NAME --data PACK --out RUN`; "
+        "`tellapart recipes NAME` shows every field, and `--set STAGE.FIELD=VALUE` changes it.\n\n"
+        "| name | paper | features | stages | about | expected |\n|---|---|---|---|---|---|"
+    )
+    rows = [
+        f"| `{recipe.name}` | {recipe.paper} | {recipe.features} | {' → '.join(stage.name for stage in recipe.stages)} "
+        f"| {recipe.about} | {recipe.expected} |"
+        for recipe in chosen
+    ]
+    return "\n".join([head, *rows])

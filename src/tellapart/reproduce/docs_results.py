@@ -18,6 +18,9 @@ HEAD = """# Results
 Written by `tellapart reproduce --results docs/results.md --cache CACHE` from cached runs; do not edit. Figures in rows
 marked "here" are ours, with 95% intervals; the paper's stand below them, on the paper's own data and backbone.
 A claim is held or not held when the interval of the difference lies on one side, and undecided otherwise.
+
+PACK in the commands is Flickr8k with its public split: `tellapart prepare FLICKR8K --out PACK`, then
+`tellapart extract PACK --kind vector,grid,regions` and `tellapart annotate PACK --sentence-targets minilm --objects`.
 """
 
 
@@ -28,6 +31,8 @@ def write_results(tables: Iterable[Table], cache: Cache, path: Path) -> list[str
     for table in tables:
         for number, data in enumerate(data_of(table, cache)):
             filled = fill(table, cache, data)
+            if len(filled.results) * 2 < len(table.rows):
+                continue  # a table of blanks says nothing; its few rows stand in another table too
             sections.append(as_markdown(filled, _draw(filled, path.parent, number)))
             names.append(table.name)
     write_text(path, "\n\n".join([HEAD.rstrip(), *sections]) + "\n")

@@ -49,12 +49,24 @@ def honest_lines(filled: Filled) -> list[str]:
             "figures are lower than a full training gives, and rows that learn slowly suffer most."
         )
     lines.extend(filled.table.notes)
+    lines.append(_hardware(filled))
     counts = {len(runs) for runs in filled.results.values()}
     if counts == {1}:
         lines.append("One run a row: ± is a 95% bootstrap interval over test pictures.")
     elif counts:
-        lines.append(f"{min(counts)} to {max(counts)} seeds a row: ± is a 95% t interval of the mean over seeds.")
+        seeds = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+        lines.append(f"{seeds} seeds a row: ± is a 95% t interval of the mean over seeds.")
     return lines
+
+
+def _hardware(filled: Filled) -> str:
+    """What the runs were made on, and how long one took."""
+    runs = [result for results in filled.results.values() for result in results]
+    if not runs:
+        return "Nothing has been run."
+    devices = ", ".join(sorted({run.device for run in runs}))
+    shortest, longest = min(run.seconds for run in runs), max(run.seconds for run in runs)
+    return f"Trained on {devices}, several runs at once; {shortest:.0f} to {longest:.0f} s a run."
 
 
 def shown(estimate: Estimate | None, decimals: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,9 +97,17 @@ def _keep(job: Job, bench: Bench, measured: dict[str, Measured], device: str, se
         share=job.share,
         split=SPLIT,
         seconds=round(seconds, 1),
-        device=torch.cuda.get_device_name(device) if device.startswith("cuda") else "cpu",
+        device=hardware(device),
     )
     bench.open_cache().store(result, measured, log)
+
+
+def hardware(device: str) -> str:
+    """The device's name, and whether its matrix products round to TF32: a reader may want to know."""
+    if not device.startswith("cuda"):
+        return "cpu"
+    rounded = os.environ.get("NVIDIA_TF32_OVERRIDE") == "1" or torch.backends.cuda.matmul.allow_tf32
+    return torch.cuda.get_device_name(device) + (", TF32" if rounded else "")
 
 
 def add_run(folder: Path, bench: Bench, measures: tuple[str, ...], device: str = "cpu") -> str:
