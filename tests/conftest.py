@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from tiny_pack import make_tiny_pack
 
 SHARED_DATA = Path(os.environ.get("TELLAPART_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

@@ -1,8 +1,8 @@
 """Several processes as one: who we are, and gathering with gradient. Every function is the identity for one process.
 
-The sum of what the ranks do equals one process with the whole batch: each rank computes the loss over everything gathered,
-the gather's backward adds up all ranks' gradients for our own rows (world times too much), and the averaging of
-gradients over ranks divides by world again.
+The sum of what the ranks do equals one process with the whole batch: each rank computes the loss over everything
+gathered, the gather's backward adds up all ranks' gradients for our own rows (world times too much), and the averaging
+of gradients over ranks divides by world again.
 """
 
 from __future__ import annotations

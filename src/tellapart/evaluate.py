@@ -13,7 +13,6 @@ import tyro
 
 from tellapart.data.files import write_json, write_text
 from tellapart.data.pack import Pack
-from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS, TABLES
 from tellapart.training.run import open_run
 from tellapart.training.run_context import context_for

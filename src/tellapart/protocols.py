@@ -35,7 +35,7 @@ class Captioner(Protocol):
         ...
 
     def forward(self, images: Images, tokens: Tensor) -> Forced:
-        """Teacher forcing: `images` has one row for each of `tokens` [C, T] (START … END PAD); predicts tokens[:, 1:]."""
+        """Teacher forcing: `images` has a row for each of `tokens` [C, T] (START … END PAD); predicts tokens[:, 1:]."""
         ...
 
 

@@ -30,7 +30,7 @@ def test_a_batch_holds_each_picture_once_and_points_to_it(batches: Batches) -> N
         assert ids[: len(words) + 2] == [START, *batches.pack.vocabulary.encode(words), END]
         assert set(ids[len(words) + 2 :]) <= {PAD}
         nouns = batch.texts.columns["nouns"][row].tolist()
-        assert [word for word, noun in zip(words, nouns[1:]) if noun][0] in ("dog", "picture", "today")
+        assert next(word for word, noun in zip(words, nouns[1:]) if noun) in ("dog", "picture", "today")
     assert (batch.texts.mask.sum(1) == batch.texts.lengths).all()
 
 

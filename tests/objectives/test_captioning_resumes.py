@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from small_recipes import small_pack, small_recipe
 
+from small_recipes import small_pack, small_recipe
 from tellapart.training import loop
 from tellapart.training.recipe import Recipe
 from tellapart.training.train import TrainSettings, train_recipe

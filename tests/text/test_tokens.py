@@ -11,7 +11,10 @@ from tellapart.text.tokens import SPLITTERS, normal, split_all, split_words
     ("text", "words"),
     [
         ("A dog's ball isn't the cats' .", ["a", "dog", "'s", "ball", "is", "n't", "the", "cats"]),
-        ("He can't; they'll win 3.5 or 1,000 points at 10:30!", "he ca n't they 'll win 3.5 or 1,000 points at 10:30".split()),
+        (
+            "He can't; they'll win 3.5 or 1,000 points at 10:30!",
+            ["he", "ca", "n't", "they", "'ll", "win", "3.5", "or", "1,000", "points", "at", "10:30"],
+        ),
         ("tri-colored T-shirt -- o'clock R&B", ["tri-colored", "t-shirt", "o'clock", "r&b"]),
         ("a horse 's lead", ["a", "horse", "'s", "lead"]),
         ("U.S. flag, 4x4 (red)", ["u.s.", "flag", "4x4", "red"]),

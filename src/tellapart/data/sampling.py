@@ -17,7 +17,7 @@ class Sampling:
     batch: int = 128
     """Captions a batch; with `captions_each` set, pictures a batch."""
     captions_each: int | None = None
-    """None: captions are shuffled one by one (each once an epoch). k: pictures are shuffled, each with k of its captions."""
+    """None: captions are shuffled, each once an epoch. k: pictures are shuffled, each with k of its captions."""
     split: str = "train"
     """The split to learn from; several joined by '+', such as train+restval."""
     what: str = "pairs"

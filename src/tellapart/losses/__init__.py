@@ -32,9 +32,7 @@ class Contrast:
 
     def build(self) -> nn.Module:
         if self.loss not in RANKING_LOSSES:
-            raise InputError(
-                f"There is no ranking loss '{self.loss}'; choose one of {', '.join(RANKING_LOSSES)}."
-            )
+            raise InputError(f"There is no ranking loss '{self.loss}'; choose one of {', '.join(RANKING_LOSSES)}.")
         try:
             return RANKING_LOSSES[self.loss](self)
         except ValueError as error:

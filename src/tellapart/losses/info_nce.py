@@ -26,9 +26,7 @@ class InfoNCE(nn.Module):
         reduction: over pairs.
     """
 
-    def __init__(
-        self, temperature: float = 0.05, directions: str = "halved", reduction: str = "mean"
-    ) -> None:
+    def __init__(self, temperature: float = 0.05, directions: str = "halved", reduction: str = "mean") -> None:
         super().__init__()
         if directions not in DIRECTIONS:
             raise ValueError(f"directions must be one of {', '.join(DIRECTIONS)}, not '{directions}'")
@@ -43,9 +41,7 @@ class InfoNCE(nn.Module):
         keep_caption = wrong_caption.clone()
         keep_caption.fill_diagonal_(True)
         among_captions = captions.masked_fill(~keep_caption, float("-inf")).logsumexp(1)  # [C]
-        pictures, _ = picture_rivals(
-            logits, owner
-        )  # [C, I]: the pair and all its negatives, each picture once
+        pictures, _ = picture_rivals(logits, owner)  # [C, I]: the pair and all its negatives, each picture once
         among_pictures = pictures.logsumexp(1)  # [C]
         weight = DIRECTIONS[self.directions]
         return reduce(weight * ((among_captions - pair) + (among_pictures - pair)), self.reduction)

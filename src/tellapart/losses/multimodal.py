@@ -25,9 +25,7 @@ class MultimodalContrast(nn.Module):
         self.temperature = temperature
         self.reduction = check_reduction(reduction)
 
-    def forward(
-        self, scores: Tensor, owner: Tensor, among_pictures: Tensor, among_captions: Tensor
-    ) -> Tensor:
+    def forward(self, scores: Tensor, owner: Tensor, among_pictures: Tensor, among_captions: Tensor) -> Tensor:
         """`among_pictures` [I, I] and `among_captions` [C, C] are the scores within each modality."""
         lowest = float("-inf")
         across = scores / self.temperature  # [I, C]

@@ -34,15 +34,12 @@ class Comparison:
     p: float
 
 
-def intervals(
-    ranks: Ranks, samples: int = SAMPLES, level: float = 0.95, seed: int = 0
-) -> dict[str, Interval]:
+def intervals(ranks: Ranks, samples: int = SAMPLES, level: float = 0.95, seed: int = 0) -> dict[str, Interval]:
     """Percentile intervals of R@K both ways and rsum."""
     drawn = resampled(ranks, picture_weights(_pictures(ranks), samples, seed))  # name -> [samples]
     tail = 50 * (1 - level)
     return {
-        name: Interval(*(float(v) for v in np.percentile(values, (tail, 100 - tail))))
-        for name, values in drawn.items()
+        name: Interval(*(float(v) for v in np.percentile(values, (tail, 100 - tail)))) for name, values in drawn.items()
     }
 
 
@@ -51,9 +48,7 @@ def compare(
 ) -> dict[str, Comparison]:
     """Is `second` better than `first` on the same queries? Both see the same resampled pictures."""
     if _pictures(first) != _pictures(second) or not torch.equal(first.owner.cpu(), second.owner.cpu()):
-        raise InputError(
-            "Two models can be compared by paired bootstrap only on the same pictures and sentences."
-        )
+        raise InputError("Two models can be compared by paired bootstrap only on the same pictures and sentences.")
     weights = picture_weights(_pictures(first), samples, seed)
     whole = np.full((1, _pictures(first)), 1.0 / _pictures(first))
     before, after = resampled(first, weights), resampled(second, weights)
@@ -75,9 +70,7 @@ def _pictures(ranks: Ranks) -> int:
 
 def picture_weights(pictures: int, samples: int, seed: int) -> np.ndarray:
     """[samples, I]: how often each picture was drawn, over the number drawn."""
-    return (
-        np.random.default_rng(seed).multinomial(pictures, [1 / pictures] * pictures, size=samples) / pictures
-    )
+    return np.random.default_rng(seed).multinomial(pictures, [1 / pictures] * pictures, size=samples) / pictures
 
 
 def resampled(ranks: Ranks, weights: np.ndarray) -> dict[str, np.ndarray]:

@@ -74,9 +74,7 @@ def summarise(ranks: Ranks) -> dict[str, float]:
         for cutoff in CUTOFFS
     }
     rsum = sum(found.values())
-    medians = {
-        f"{name}_median": float(direction.median().item()) + 1 for name, direction in directions.items()
-    }
+    medians = {f"{name}_median": float(direction.median().item()) + 1 for name, direction in directions.items()}
     return {**found, "rsum": rsum, **medians}
 
 
@@ -88,9 +86,7 @@ def fold_recall(scores: Tensor, owner: Tensor, folds: int = 5) -> dict[str, floa
     """
     size = scores.shape[0] // folds
     if size == 0:
-        raise InputError(
-            f"{scores.shape[0]} pictures cannot be cut into {folds} folds; give at least one to each."
-        )
+        raise InputError(f"{scores.shape[0]} pictures cannot be cut into {folds} folds; give at least one to each.")
     results = []
     for fold in range(folds):
         columns = (owner // size == fold).nonzero().squeeze(1)
@@ -132,9 +128,7 @@ def _check(scores: Tensor, owner: Tensor) -> None:
     described[owner] = True
     if not bool(described.all()) or len(owner) == 0:
         missing = int((~described).sum().item())
-        raise InputError(
-            f"{missing} of {scores.shape[0]} pictures have no sentence in this split; leave them out."
-        )
+        raise InputError(f"{missing} of {scores.shape[0]} pictures have no sentence in this split; leave them out.")
 
 
 def _row_chunks(matrix: Tensor) -> tuple[Tensor, ...]:

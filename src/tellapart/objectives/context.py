@@ -45,7 +45,9 @@ class Context:
                     f"{len(self.inputs.vocabulary)}). Train it on this pack, or prepare this pack with its vocabulary."
                 )
         else:
-            raise InputError(f"No earlier stage or run is called '{name}'; known stages: {', '.join(self.models) or 'none'}.")
+            raise InputError(
+                f"No earlier stage or run is called '{name}'; known stages: {', '.join(self.models) or 'none'}."
+            )
         model = model.to(self.device).eval()
         for parameter in model.parameters():
             parameter.requires_grad_(False)

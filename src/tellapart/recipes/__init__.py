@@ -6,7 +6,16 @@ from pathlib import Path
 
 from tellapart.data.files import read_json
 from tellapart.errors import InputError
-from tellapart.recipes import contrastive_captioning, convse, find_best, grounded_captioning, ltd, r2m, scan, tell_averaged
+from tellapart.recipes import (
+    contrastive_captioning,
+    convse,
+    find_best,
+    grounded_captioning,
+    ltd,
+    r2m,
+    scan,
+    tell_averaged,
+)
 from tellapart.training.recipe import Recipe
 from tellapart.training.registry import recipe_from_plain
 

@@ -15,7 +15,8 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { margin-bottom: 0; } h1 + p { margin-top: .2rem; opacity: .75; }
 h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
-table { border-collapse: collapse; } td, th { padding: .25rem .8rem; border-bottom: 1px solid var(--line); text-align: left; }
+table { border-collapse: collapse; }
+td, th { padding: .25rem .8rem; border-bottom: 1px solid var(--line); text-align: left; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 figure { margin: 0; } img { border-radius: 6px; max-width: 100%; } figcaption { font-size: .85rem; opacity: .85; }
 .row { display: flex; gap: .8rem; flex-wrap: wrap; margin: .8rem 0 1.6rem; align-items: flex-start; }

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import tyro
 
+from tellapart.captioning.fast_path import as_captioner
 from tellapart.data.files import write_text
 from tellapart.data.pack import Pack
 from tellapart.decoding import beam
@@ -101,7 +102,7 @@ def _captions(run: Run, context: Context, options: ReportOptions) -> str:
     """Random pictures with our caption and what people said."""
     pictures = context.pack.split(options.split).pictures
     chosen = np.random.default_rng(options.seed).permutation(pictures)[: options.examples]
-    ours = beam(run.model, context.batches.images(chosen)).tokens.tolist()
+    ours = beam(as_captioner(run.model), context.batches.images(chosen)).tokens.tolist()
     parts = []
     for picture, tokens in zip(chosen.tolist(), ours):
         said = [context.pack.captions[caption].text for caption in context.pack.captions_of[picture]]

@@ -105,9 +105,9 @@ def restore_checkpoint(
     for name, value in _under(tensors, "optimiser.").items():
         index, key = name.split(".", 1)
         moments.setdefault(int(index), {})[key] = value
-    for name, value in plain["numbers"].items():
+    for name, number in plain["numbers"].items():
         index, key = name.split(".", 1)
-        moments.setdefault(int(index), {})[key] = value
+        moments.setdefault(int(index), {})[key] = number
     optimiser.load_state_dict({"state": moments, "param_groups": plain["groups"]})
     if average is not None:
         average.count = plain["average"]
@@ -117,12 +117,12 @@ def restore_checkpoint(
         scaler.load_state_dict(plain["scaler"])
     version, keys, gauss = plain["python"]
     random.setstate((version, tuple(keys), gauss))
-    name, spot, has_gauss, cached = plain["numpy"]
-    np.random.set_state((name, tensors["random.numpy"].numpy().astype(np.uint32), spot, has_gauss, cached))
+    kind, spot, has_gauss, cached = plain["numpy"]
+    np.random.set_state((kind, tensors["random.numpy"].numpy().astype(np.uint32), spot, has_gauss, cached))
     torch.set_rng_state(tensors["random.torch"])
-    for index in range(torch.cuda.device_count()):
-        if f"random.cuda{index}" in tensors:
-            torch.cuda.set_rng_state(tensors[f"random.cuda{index}"], index)
+    for device in range(torch.cuda.device_count()):
+        if f"random.cuda{device}" in tensors:
+            torch.cuda.set_rng_state(tensors[f"random.cuda{device}"], device)
 
 
 def _random_tensors() -> dict[str, Tensor]:

@@ -80,7 +80,7 @@ class AdamP(torch.optim.Optimizer):
     def _step_group(self, weights: list[Tensor], settings: dict) -> None:
         """All weights in few launches: a GPU should compute, not wait for Python."""
         first, second = settings["betas"]
-        gradients = [weight.grad for weight in weights]
+        gradients = [weight.grad for weight in weights if weight.grad is not None]
         for weight in weights:
             if not self.state[weight]:
                 self.state[weight]["step"] = torch.zeros(())
