@@ -7,7 +7,8 @@ from typing import Annotated
 
 import tyro
 
-from tellapart.recipes import find_recipe
+from tellapart.bundled import run_folder
+from tellapart.recipes import RECIPES, find_recipe
 from tellapart.training.run import Run
 from tellapart.training.train import TrainSettings, train_recipe
 
@@ -20,10 +21,13 @@ class TrainOptions:
     """
 
     recipe: Annotated[str, tyro.conf.Positional]
-    """Name of a recipe (`tellapart recipes` lists them), or a recipe.json."""
+    """Name of a recipe (`tellapart recipes` lists them), a recipe.json, or a run whose recipe is used again."""
     settings: Annotated[TrainSettings, tyro.conf.arg(name="")]
 
 
 def train(options: TrainOptions) -> Run:
     """Train and open the finished run."""
-    return train_recipe(find_recipe(options.recipe), options.settings)
+    name = options.recipe
+    if name not in RECIPES and (run_folder(name) / "recipe.json").is_file():
+        name = str(run_folder(name) / "recipe.json")
+    return train_recipe(find_recipe(name), options.settings)

@@ -77,15 +77,15 @@ def tell_apart(
     return Told(proposed.select(row * width + chosen), likely[row, chosen], found[row, chosen], proposed, found, chosen)
 
 
-def nearest(images: Images, among: Images, count: int) -> Tensor:
+def nearest(images: Images, among: Images, count: int, same_within: float = 1e-6) -> Tensor:
     """The `count` rows of `among` most like each picture [I, count] by cosine of pooled features, itself left out.
 
-    A picture of `among` with the very same features is the picture itself.
+    A picture of `among` whose pooled features, at length one, lie within `same_within` is the picture itself.
     """
     ours = functional.normalize(images.pooled(), dim=1)
     theirs = functional.normalize(among.pooled(), dim=1)
     alike = ours @ theirs.T  # [I, A]
-    same = torch.cdist(ours, theirs, compute_mode="donot_use_mm_for_euclid_dist") < 1e-6
+    same = torch.cdist(ours, theirs, compute_mode="donot_use_mm_for_euclid_dist") < same_within
     order = alike.masked_fill(same, -torch.inf).sort(dim=1, descending=True)
     room = int((~same).sum(1).min())
     return order.indices[:, : min(count, room)]

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
+from tellapart.bundled import run_folder
 from tellapart.data.assemble import assemble, decide_splits, parse_shares
 from tellapart.data.closing_report import print_report
 from tellapart.data.files import read_json
@@ -64,7 +65,8 @@ class PrepareOptions:
     vocabulary: Literal["train", "all", "corpus"] | None = None
     """Rule: which sentences the vocabulary is counted on."""
     vocabulary_from: Path | None = None
-    """A pack or run whose vocabulary (and text rules, where it has them) is used instead, so that its models fit."""
+    """A pack or run whose vocabulary (and text rules, where it has them) is used instead, so that its models fit;
+    bundled:captioner for the one that came with the package."""
     split: str = "0.8/0.1/0.1"
     """Shares of train, val and test where the source says nothing about splits."""
     seed: int = 0
@@ -141,9 +143,10 @@ def choose_rules(options: PrepareOptions) -> tuple[TextRules, Vocabulary | None]
     """The preset with the overridden rules, and the vocabulary to reuse, if any."""
     vocabulary, rules = None, preset(options.rules or "default")
     if options.vocabulary_from is not None:
-        vocabulary = Vocabulary.load(options.vocabulary_from / "vocabulary.json")
+        origin = run_folder(options.vocabulary_from)
+        vocabulary = Vocabulary.load(origin / "vocabulary.json")
         # pack.json in a pack, data.json in a run: both tell by which rules the words were cut.
-        files = (options.vocabulary_from / "pack.json", options.vocabulary_from / "data.json")
+        files = (origin / "pack.json", origin / "data.json")
         described = [path for path in files if path.is_file()]
         if described and options.rules is None:
             rules = TextRules(**read_json(described[0])["rules"])

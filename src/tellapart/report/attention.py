@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from tellapart.decoding import greedy
+from tellapart.decoding import Decoded, greedy
 from tellapart.errors import InputError
 from tellapart.protocols import Captioner
-from tellapart.text.vocabulary import END, Vocabulary
+from tellapart.text.vocabulary import END, PAD, Vocabulary
 from tellapart.types import Images
 
 if TYPE_CHECKING:
@@ -69,13 +69,30 @@ def gaze_of(
         raise InputError(f"{type(model).__name__} writes no captions, so there is no attention to draw.")
     if len(images) != 1 or images.boxes is None:
         raise InputError("Attention is drawn for one picture, with features that have boxes (grid or regions).")
-    said = greedy(model, images, max_words)
-    if said.attention is None:
+    if not looks(model):
         raise InputError(f"{type(model).__name__} looks at nothing, so there is no attention to draw.")
-    ids = said.tokens[0].tolist()
-    ids = ids[: ids.index(END)] if END in ids else ids
-    real = images.mask[0].cpu()
-    attention = said.attention[0, : len(ids)].cpu()[:, real].numpy()
+    return gaze_of_sentence(greedy(model, images, max_words), images, 0, vocabulary, nouns)
+
+
+def looks(model: object) -> bool:
+    """Whether a captioner attends to a picture's rows: one that sees the picture once has no keys in its state."""
+    return isinstance(model, Captioner) and "keys" in getattr(model, "picture_state", ())
+
+
+def gaze_of_sentence(
+    said: Decoded,
+    images: Images,
+    row: int,
+    vocabulary: Vocabulary,
+    nouns: Sequence[bool] | np.ndarray | None = None,
+) -> Gaze:
+    """Where the words of sentence `row` looked in picture `row`; for sentences of any decoder."""
+    if said.attention is None or images.boxes is None:
+        raise InputError("This captioner looks at nothing in particular, so there is no attention to draw.")
+    ids = said.tokens[row].tolist()
+    ids = [index for index in (ids[: ids.index(END)] if END in ids else ids) if index != PAD]
+    real = images.mask[row].cpu()
+    attention = said.attention[row, : len(ids)].cpu()[:, real].numpy()
     words = tuple(vocabulary.words[index] for index in ids)
     if nouns is None:
         from tellapart.text.nouns import mark_nouns
@@ -83,7 +100,7 @@ def gaze_of(
         marks = tuple(bool(mark) for mark in mark_nouns([words])[0])
     else:
         marks = tuple(bool(nouns[index]) for index in ids)
-    return Gaze(words, attention, images.boxes[0].cpu()[real].numpy(), marks)
+    return Gaze(words, attention, images.boxes[row].cpu()[real].numpy(), marks)
 
 
 def heat_map(weights: np.ndarray, boxes: np.ndarray, width: int, height: int) -> np.ndarray:

@@ -10,9 +10,8 @@ from PIL import Image, ImageOps
 
 from tellapart.data.pack import Pack
 from tellapart.data.usual_nouns import usual_nouns
-from tellapart.protocols import Captioner
 from tellapart.report import page
-from tellapart.report.attention import draw_comparison, gaze_of
+from tellapart.report.attention import draw_comparison, gaze_of, looks
 from tellapart.training.run import Run
 from tellapart.training.run_context import context_for
 
@@ -24,7 +23,9 @@ def looks_section(runs: Sequence[Run], pack: Pack, split: str, examples: int, se
     """HTML of each captioner's gaze at random pictures; empty where no run looks at boxes."""
     contexts = [(run, context_for(run, pack)) for run in runs]
     looking = [
-        (run, context) for run, context in contexts if context.store is not None and _looks(run, context.store.boxes)
+        (run, context)
+        for run, context in contexts
+        if context.store is not None and context.store.boxes is not None and looks(run.model)
     ]
     if not looking:
         return ""
@@ -44,8 +45,3 @@ def looks_section(runs: Sequence[Run], pack: Pack, split: str, examples: int, se
             draw_comparison(photo, gazes[first : first + ACROSS], width=480).save(held, "PNG", optimize=True)
             parts.append(page.row([page.plot(held.getvalue(), said)]))
     return "".join(parts)
-
-
-def _looks(run: Run, boxes: np.ndarray | None) -> bool:
-    """A captioner with a picture's cells in its state attends to them; one that sees the picture once does not."""
-    return boxes is not None and isinstance(run.model, Captioner) and "keys" in getattr(run.model, "picture_state", ())

@@ -12,6 +12,7 @@ RUN/
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from tellapart.data.files import atomic_path, read_json, write_json
+from tellapart.bundled import run_folder
+from tellapart.data.files import atomic_folder, atomic_path, read_json, write_json
 from tellapart.data.pack import Pack
 from tellapart.errors import InputError
 from tellapart.text.vocabulary import Vocabulary
@@ -53,7 +55,25 @@ def save_weights(model: nn.Module, path: Path) -> None:
 
 
 def load_weights(model: nn.Module, path: Path) -> None:
+    """Weights stored in half precision are widened to the model's own."""
     model.load_state_dict(load_file(path))
+
+
+def slim_run(folder: Path | str, out: Path) -> Path:
+    """A copy of a finished run to hand out: float16 weights of the last stage, no log, no earlier stages."""
+    folder = run_folder(folder)
+    open_run(folder)  # refuses what is no finished run
+    weights = {}
+    for name, value in load_file(folder / "model.safetensors").items():
+        half = value.half() if value.is_floating_point() else value
+        if not torch.equal(torch.isfinite(half), torch.isfinite(value)):
+            raise InputError(f"{folder}: the weights '{name}' are too large for float16; it cannot be made slimmer.")
+        weights[name] = half.contiguous()
+    with atomic_folder(out) as partial:
+        for name in ("recipe.json", "vocabulary.json", "data.json"):
+            shutil.copyfile(folder / name, partial / name)
+        save_file(weights, partial / "model.safetensors")
+    return out
 
 
 def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore | None) -> None:
@@ -76,8 +96,11 @@ def inputs_for(vocabulary: Vocabulary, features: dict[str, Any] | None, load_pre
 
 
 def open_run(folder: Path | str, stage: str | None = None, device: torch.device | str = "cpu") -> Run:
-    """Rebuild a run's model from its folder alone; `stage` picks the model an earlier stage ended with."""
-    folder = Path(folder)
+    """Rebuild a run's model from its folder alone; `stage` picks the model an earlier stage ended with.
+
+    `bundled:captioner` and `bundled:matcher` are the runs that came with the package.
+    """
+    folder = run_folder(folder)
     weights = folder / "model.safetensors" if stage is None else folder / "stages" / f"{stage}.safetensors"
     if not (folder / "recipe.json").is_file():
         raise InputError(f"{folder} is not a run folder: it has no recipe.json. Make one with `tellapart train`.")
