@@ -269,6 +269,34 @@ def test_broken_lines_of_csv_and_jsonl(table: Path, tmp_path: Path) -> None:
     assert broken == [f"captions.jsonl, line {line}" for line in (2, 3, 4)]
 
 
+def test_broken_entries_of_coco_and_its_results(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    draw(folder, ["a.jpg", "b.jpg"])
+    images = [{"id": 1, "file_name": "a.jpg", "width": "wide"}, {"id": 2, "file_name": None}, 3]
+    annotations = [{"image_id": 1, "caption": "a dog"}, {"image_id": 1, "caption": None}, {"image_id": 1}, "a cat"]
+    write(folder / "captions_train.json", json.dumps({"images": images, "annotations": annotations}))
+    box = {"image_id": 1, "category_id": 18, "bbox": [0, 0, 20, 15], "score": 0.5}
+    results = [box, {**box, "bbox": None}, {**box, "bbox": [0, 0, "x", 1]}, {**box, "score": "high"}, 7]
+    write(folder / "detections.json", json.dumps(results))
+    pack, report = run(folder, tmp_path / "pack")
+    assert [caption.text for caption in pack.captions] == ["a dog"]
+    assert pack.detections[0].labels == ("dog",)
+    places = [item["where"] for item in report["skipped"]["items"] if item["kind"] == "broken entry"]
+    assert len(places) == 2 + 3 + 4
+    assert "captions_train.json, annotations[1]" in places
+    assert "detections.json, [3]" in places
+
+
+def test_broken_entries_of_karpathy(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    draw(folder, ["a.jpg", "b.jpg"])
+    good = {"filename": "a.jpg", "split": "train", "sentences": [{"raw": "a dog"}, {"tokens": ["a", "cat"]}, {}, 5]}
+    write(folder / "dataset_x.json", json.dumps({"images": [good, {**good, "filename": "b.jpg", "split": None}, 4]}))
+    pack, report = run(folder, tmp_path / "pack")
+    assert [caption.text for caption in pack.captions] == ["a dog", "a cat"]
+    assert sum(item["kind"] == "broken entry" for item in report["skipped"]["items"]) == 4
+
+
 def test_broken_entities_of_one_picture(tmp_path: Path) -> None:
     source = flickr(tmp_path / "tiny")
     write(entities(source / "entities") / "Annotations" / "11.xml", "<annotation><size>")
@@ -298,6 +326,8 @@ def test_broken_entities_of_one_picture(tmp_path: Path) -> None:
             r"captions_train.json, line 2, column \d+: broken JSON",
         ),
         ("captions_train.json", b'{"info": 1, "images": []}', "there is no 'annotations'"),
+        ("captions_train.json", b'{"images": 3, "annotations": []}', "'images' is not a list"),
+        ("captions_train.json", b'{"images": [{"id": 1}], "annotations": []}', "none of its 1 'images' can be read"),
         ("x.token.txt", b"a.jpg a dog\n", "no line of the form"),
     ],
 )

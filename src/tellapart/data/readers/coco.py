@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
-from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourcePicture, need, read_json_text
+from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourcePicture, entries, read_json_text
 from tellapart.errors import InputError
 
 
@@ -65,29 +64,26 @@ def split_of(name: str) -> str:
 
 
 def _read_file(path: Path, options: ReaderOptions, result: Source, seen: dict[str, str]) -> None:
-    content: dict[str, Any] = read_json_text(path, options.encoding)
+    content = read_json_text(path, options.encoding)
     split = split_of(path.name)
     here: set[str] = set()
-    for index, image in enumerate(need(content, "images", str(path))):
-        where = f"{path.name}, images[{index}]"
-        key, name = str(need(image, "id", where)), str(need(image, "file_name", where))
+    for where, image in entries(content, "images", path, result, {"id": (int, str), "file_name": str}):
+        key, name = str(image["id"]), image["file_name"]
         if key in seen:
             result.skip("duplicate id", key, where, f"the picture id already stands in {seen[key]}; that one is kept")
             continue
         seen[key] = where
         here.add(key)
-        size = (int(image.get("width") or 0), int(image.get("height") or 0))
-        result.pictures.append(SourcePicture(key, name, split, where, *size))
-    annotation_ids: set[Any] = set()
-    for index, row in enumerate(need(content, "annotations", str(path))):
-        where = f"{path.name}, annotations[{index}]"
-        picture, text = str(need(row, "image_id", where)), str(need(row, "caption", where))
-        if row.get("id") is not None and row["id"] in annotation_ids:
-            result.skip(
-                "duplicate id", str(row["id"]), where, "this annotation id stands in the file twice; the first is kept"
-            )
+        width, height = (size if isinstance(size := image.get(side), int) else 0 for side in ("width", "height"))
+        result.pictures.append(SourcePicture(key, name, split, where, width, height))
+    annotation_ids: set[str] = set()
+    for where, row in entries(content, "annotations", path, result, {"image_id": (int, str), "caption": str}):
+        picture, text = str(row["image_id"]), row["caption"]
+        own = str(row["id"]) if row.get("id") is not None else where
+        if own in annotation_ids:
+            result.skip("duplicate id", own, where, "this annotation id stands in the file twice; the first is kept")
             continue
-        annotation_ids.add(row.get("id"))
+        annotation_ids.add(own)
         if picture not in here and picture in seen:
             result.skip(
                 "duplicate id", picture, where, f"its picture is kept from {seen[picture]}, with the captions there"

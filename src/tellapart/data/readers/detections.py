@@ -110,10 +110,9 @@ def _from_results(path: Path, known: Mapping[str, KnownPicture], source: Source,
     where: dict[str, str] = {}
     for index, row in enumerate(content):
         place = f"{path.name}, [{index}]"
-        if not isinstance(row, dict) or "image_id" not in row or len(row.get("bbox", ())) != 4:
-            source.skip(
-                "broken line", str(row)[:60], place, "needs image_id, bbox [x, y, width, height], category_id, score"
-            )
+        if not _whole(row):
+            reason = "needs image_id, bbox [x, y, width, height], category_id, score"
+            source.skip("broken entry", str(row)[:60], place, reason)
             continue
         key = picture_stem(str(row["image_id"]))
         grouped.setdefault(key, []).append(row)
@@ -126,3 +125,12 @@ def _from_results(path: Path, known: Mapping[str, KnownPicture], source: Source,
         scores = [float(row.get("score", 1.0)) for row in found]
         rows.append((key, where[key], fractions(corners, size.width or 1, size.height or 1), scores, labels))
     return rows
+
+
+def _whole(row: Any) -> bool:
+    """Whether an entry of COCO results is a box of a picture; category and score may be left out."""
+    if not isinstance(row, dict) or not isinstance(row.get("image_id"), int | str):
+        return False
+    box, category, score = row.get("bbox"), row.get("category_id", -1), row.get("score", 1.0)
+    numbers = [*box, score] if isinstance(box, list) and len(box) == 4 else [None]
+    return isinstance(category, int | str) and all(isinstance(number, int | float) for number in numbers)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tellapart.data.pictures import picture_stem
 from tellapart.data.readers.coco import json_head
-from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourcePicture, need, read_json_text
+from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourcePicture, entries, read_json_text
 from tellapart.errors import InputError
 
 
@@ -29,19 +30,32 @@ def read(source: Path, options: ReaderOptions) -> Source:
         )
     folder = source if source.is_dir() else source.parent
     content = read_json_text(path, options.encoding)
-    result = Source(name=str(content.get("dataset", folder.resolve().name)), root=options.pictures or folder)
+    named = content.get("dataset") if isinstance(content, dict) else None
+    result = Source(name=str(named or folder.resolve().name), root=options.pictures or folder)
     seen: set[str] = set()
-    for index, image in enumerate(need(content, "images", str(path))):
-        where = f"{path.name}, images[{index}]"
-        name = str(need(image, "filename", where))
+    for where, image in entries(content, "images", path, result, {"filename": str, "split": str, "sentences": list}):
+        name = image["filename"]
         key = str(image["cocoid"]) if "cocoid" in image else picture_stem(name)
         if key in seen:
             result.skip("duplicate id", key, where, "this picture stands in the file twice; the first is kept")
             continue
         seen.add(key)
         inside = f"{image['filepath']}/{name}" if image.get("filepath") else name
-        result.pictures.append(SourcePicture(key, inside, str(need(image, "split", where)), where))
-        for order, sentence in enumerate(need(image, "sentences", where)):
-            text = sentence.get("raw") or " ".join(sentence.get("tokens", ()))
-            result.captions.append(SourceCaption(key, str(text).strip(), f"{where}, sentences[{order}]"))
+        result.pictures.append(SourcePicture(key, inside, image["split"], where))
+        for order, sentence in enumerate(image["sentences"]):
+            place, text = f"{where}, sentences[{order}]", _text(sentence)
+            if text is None:
+                result.skip("broken entry", str(sentence)[:60], place, "it has neither 'raw' nor 'tokens'; mend it")
+            else:
+                result.captions.append(SourceCaption(key, text.strip(), place))
     return result
+
+
+def _text(sentence: Any) -> str | None:
+    """The sentence as written, or its tokens where only they are kept; None of neither."""
+    if not isinstance(sentence, dict):
+        return None
+    if isinstance(sentence.get("raw"), str):
+        return str(sentence["raw"])
+    tokens = sentence.get("tokens")
+    return " ".join(map(str, tokens)) if isinstance(tokens, list) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -137,10 +137,29 @@ def _first(source: Source) -> str:
     return f"({last.where}: {last.reason}.)"
 
 
-def need(row: dict[str, Any], key: str, where: str) -> Any:
-    """row[key], or an InputError: a file of a known format without its fields is a bad file."""
-    if not isinstance(row, dict) or key not in row:
-        raise InputError(
-            f"{where}: there is no '{key}'; this is not the format it was read as, name another with --format."
-        )
-    return row[key]
+def entries(
+    content: Any, key: str, path: Path, source: Source, fields: Mapping[str, type | tuple[type, ...]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(where, entry) of the list content[key] of a JSON file; entries without these fields are listed.
+
+    A file without the list, or with no whole entry in it, is a bad file and stops the run.
+    """
+    advice = "this is not the format it was read as, name another with --format."
+    if not isinstance(content, dict) or key not in content:
+        raise InputError(f"{path}: there is no '{key}'; {advice}")
+    if not isinstance(content[key], list):
+        raise InputError(f"{path}: '{key}' is not a list; {advice}")
+    good = broken = 0
+    for index, entry in enumerate(content[key]):
+        where = f"{path.name}, {key}[{index}]"
+        row = entry if isinstance(entry, dict) else {}
+        faulty = [field for field, kind in fields.items() if not isinstance(row.get(field), kind)]
+        if faulty:
+            broken += 1
+            reason = f"there is no '{faulty[0]}', or it is not what it should be; mend the entry"
+            source.skip("broken entry", json.dumps(entry)[:60], where, reason)
+        else:
+            good += 1
+            yield where, row
+    if broken and not good:
+        raise InputError(f"{path}: none of its {broken} '{key}' can be read; {advice} {_first(source)}")
