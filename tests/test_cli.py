@@ -1,6 +1,11 @@
 """The command line: help a newcomer can act on, sentences for mistakes, and an API with the same verbs."""
 
+import ast
+import inspect
+import itertools
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +22,44 @@ def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str
     assert "usage: tellapart " + verb in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("verb", "form"),
+    [
+        ("prepare", "SOURCE"),
+        ("annotate", "PACK"),
+        ("join", "PICTURES CORPUS"),
+        ("extract", "PACK"),
+        ("train", "RECIPE"),
+        ("evaluate", "RUN"),
+        ("report", "RUN …"),
+    ],
+)
+def test_what_a_verb_works_on_comes_first_and_needs_no_dashes(
+    verb: str, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([verb, "--help"])
+    assert f" {form}" in capsys.readouterr().out.split("\n\n")[0]
+
+
+def test_every_option_says_what_it_is() -> None:
+    """A field's docstring is its help."""
+    for load, _ in VERBS.values():
+        body = ast.parse(inspect.getsource(load()[0])).body[0].body  # type: ignore[attr-defined]
+        for field, after in itertools.pairwise([*body, None]):
+            if isinstance(field, ast.AnnAssign) and ast.unparse(field.target) != "settings":
+                assert isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant), ast.unparse(field)
+
+
+def test_a_reader_of_our_lines_may_leave() -> None:
+    """`tellapart recipes | head -1`: no traceback, and no complaint when Python closes."""
+    command = [sys.executable, "-m", "tellapart", "recipes"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
 def test_the_api_has_every_verb() -> None:
     for verb, (load, _) in VERBS.items():
         options, function = load()
@@ -26,7 +69,8 @@ def test_the_api_has_every_verb() -> None:
 
 def test_usage_and_unknown_verbs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2 and main(["--help"]) == 0
-    assert all(verb in capsys.readouterr().out for verb in VERBS)
+    said = capsys.readouterr().out
+    assert all(verb in said for verb in VERBS)
     assert main(["trian"]) == 2
     assert "no verb 'trian'" in capsys.readouterr().err
 

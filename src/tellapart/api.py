@@ -5,11 +5,13 @@ pack = prepare(PrepareOptions(source="photos/", out=Path("pack")))
 """
 
 from tellapart.data.annotate import AnnotateOptions, annotate
+from tellapart.data.join import JoinOptions, join
 from tellapart.data.prepare import PrepareOptions, prepare
 from tellapart.evaluate import EvaluateOptions, evaluate
 from tellapart.extract import ExtractOptions, extract
 from tellapart.list_recipes import RecipesOptions, recipes
 from tellapart.report.runs import ReportOptions, report
+from tellapart.reproduce.command import ReproduceOptions, reproduce
 from tellapart.score import ScoreOptions, score
 from tellapart.train import TrainOptions, train
 from tellapart.training.train import TrainSettings
@@ -18,18 +20,22 @@ __all__ = [
     "AnnotateOptions",
     "EvaluateOptions",
     "ExtractOptions",
+    "JoinOptions",
     "PrepareOptions",
     "RecipesOptions",
     "ReportOptions",
+    "ReproduceOptions",
     "ScoreOptions",
     "TrainOptions",
     "TrainSettings",
     "annotate",
     "evaluate",
     "extract",
+    "join",
     "prepare",
     "recipes",
     "report",
+    "reproduce",
     "score",
     "train",
 ]

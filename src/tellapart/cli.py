@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -127,6 +128,10 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"tellapart {arguments[0]}: interrupted; what was finished is kept.", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        # Whoever read our lines has had enough (`tellapart … | head`): what is left to say goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     return 0
 
 

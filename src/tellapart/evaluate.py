@@ -22,7 +22,7 @@ from tellapart.training.run_context import context_for
 class EvaluateOptions:
     """Evaluate a trained run on a split of a pack."""
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """A run folder."""
     data: Path
     """The pack to evaluate on."""
@@ -33,6 +33,7 @@ class EvaluateOptions:
     evaluation: str | None = None
     """Which figures: grounding, captions, retrieval, …; left out, those that chose the run's best epoch."""
     device: str = "cpu"
+    """cpu, cuda, cuda:1, …"""
     json: bool = False
     """Print JSON instead of a table."""
     out: Path | None = None

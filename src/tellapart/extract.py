@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
+from tyro.conf import Positional, arg
 
 from tellapart.data.pack import Pack
 from tellapart.errors import InputError
@@ -30,7 +31,7 @@ CPU_BATCH, ACCELERATOR_BATCH = 4, 64
 class ExtractOptions:
     """Compute features of every picture of a pack, or bring in features that others computed."""
 
-    pack: Path
+    pack: Positional[Annotated[Path, arg(metavar="PACK")]]
     """The pack, as `tellapart prepare` made it."""
     backbone: str = "efficientnet-lite0"
     """efficientnet-lite0, -lite1 or -lite2; a transformers vision model's name or folder; or timm:NAME."""
@@ -82,7 +83,7 @@ def extract(options: ExtractOptions) -> tuple[FeatureStore, ...]:
             f"{pack.folder} has no picture files to look at; use the features it has "
             f"({', '.join(pack.feature_names()) or 'none'})."
         )
-    device = _device(options.device)
+    device = usable_device(options.device)
     backbone = load_backbone(options.backbone).to(device)
     resize: Resize = options.resize if options.resize != "auto" else "crop" if kinds == ("vector",) else "squash"
     regions, label_names, origin = _regions(pack, options, device) if "regions" in kinds else (None, [], "")
@@ -131,7 +132,8 @@ def _kinds(text: str) -> tuple[str, ...]:
     return kinds
 
 
-def _device(name: str) -> torch.device:
+def usable_device(name: str) -> torch.device:
+    """The device called `name`, tried out; auto takes an accelerator where there is one."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:

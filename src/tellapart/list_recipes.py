@@ -17,7 +17,7 @@ from tellapart.training.registry import to_plain
 class RecipesOptions:
     """List the recipes, or show one in full."""
 
-    recipe: Annotated[str, tyro.conf.Positional] = ""
+    recipe: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RECIPE")] = ""
     """A recipe to show with every field; left out, all are listed."""
     json: bool = False
     """Print JSON."""

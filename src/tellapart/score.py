@@ -19,7 +19,9 @@ from tellapart.metrics.ptb import tokenize
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """What to score and against what."""
+    """Score captions against references with BLEU, METEOR, ROUGE-L, CIDEr and (where Java is) SPICE, or each metric
+    against the judgements of people.
+    """
 
     references: tuple[Path, ...] = ()
     """COCO annotations (.json), JSON lines (.jsonl), a Flickr token file, or plain text with a line for each picture

@@ -20,7 +20,7 @@ class TrainOptions:
     Several processes: `torchrun --nproc-per-node 2 -m tellapart train RECIPE …`; each takes its share of every batch.
     """
 
-    recipe: Annotated[str, tyro.conf.Positional]
+    recipe: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RECIPE")]
     """Name of a recipe (`tellapart recipes` lists them), a recipe.json, or a run whose recipe is used again."""
     settings: Annotated[TrainSettings, tyro.conf.arg(name="")]
 

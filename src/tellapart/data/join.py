@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from tellapart.data.pack import Pack
 from tellapart.data.unpaired import CorpusFilter, join_unpaired
@@ -20,9 +20,9 @@ class JoinOptions:
     """Join a pack of pictures and a pack of text for learning without pairs; only test pictures keep their
     captions."""
 
-    pictures: Positional[Path]
+    pictures: Positional[Annotated[Path, arg(metavar="PICTURES")]]
     """The pack whose pictures are to be captioned; it needs detections."""
-    corpus: Positional[Path]
+    corpus: Positional[Annotated[Path, arg(metavar="CORPUS")]]
     """The pack of sentences, prepared with --format corpus."""
     out: Path
     """The pack to write."""

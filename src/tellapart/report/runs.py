@@ -28,13 +28,14 @@ from tellapart.training.run import Run, open_run
 class ReportOptions:
     """Write an HTML report of trained runs: figures, learning curves, retrieval and captioning examples."""
 
-    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN …")]
     """Run folders."""
     data: Path
     """The pack to show examples from."""
     out: Path = Path("report.html")
     """The file to write."""
     split: str = "test"
+    """The split that figures and examples are taken from."""
     examples: int = 6
     """Pictures and queries to show for each run."""
     seed: int = 0

@@ -63,6 +63,7 @@ class TrainSettings:
     tensorboard: bool = False
     """Write TensorBoard files too (needs tensorboard installed)."""
     quiet: bool = False
+    """No progress bar."""
     save_every: float = 120.0
     """Seconds between checkpoints."""
 
