@@ -4,6 +4,7 @@ from tellapart.api import PrepareOptions, prepare
 pack = prepare(PrepareOptions(source="photos/", out=Path("pack")))
 """
 
+from tellapart.caption import CaptionOptions, Captions, caption
 from tellapart.data.annotate import AnnotateOptions, annotate
 from tellapart.data.join import JoinOptions, join
 from tellapart.data.prepare import PrepareOptions, prepare
@@ -18,6 +19,8 @@ from tellapart.training.train import TrainSettings
 
 __all__ = [
     "AnnotateOptions",
+    "CaptionOptions",
+    "Captions",
     "EvaluateOptions",
     "ExtractOptions",
     "JoinOptions",
@@ -29,6 +32,7 @@ __all__ = [
     "TrainOptions",
     "TrainSettings",
     "annotate",
+    "caption",
     "evaluate",
     "extract",
     "join",

@@ -48,6 +48,12 @@ def _evaluate() -> Verb:
     return EvaluateOptions, evaluate
 
 
+def _caption() -> Verb:
+    from tellapart.caption import CaptionOptions, caption
+
+    return CaptionOptions, caption
+
+
 def _reproduce() -> Verb:
     from tellapart.reproduce.command import ReproduceOptions, reproduce
 
@@ -79,6 +85,7 @@ VERBS: dict[str, tuple[Callable[[], Verb], str]] = {
     "extract": (_extract, "a pack's pictures into features"),
     "train": (_train, "a recipe on a pack, into a run folder"),
     "evaluate": (_evaluate, "a run on a split of a pack"),
+    "caption": (_caption, "photos into sentences, each telling its photo apart from others if asked to"),
     "recipes": (_recipes, "list the recipes with paper, command and expected figures"),
     "report": (_report, "an HTML page of figures, curves and examples of runs"),
     "reproduce": (_reproduce, "a paper's table on your data, beside its published figures"),

@@ -157,7 +157,8 @@ class Looker:
         windows = np.asarray([square.window for square in squares], np.float32)
         with self._turn, torch.inference_mode():
             pixels = pixels.to(self.device).contiguous(memory_format=torch.channels_last)
-            rows = ROW_MAKERS[self.look.kind](Seen(*self.backbone(pixels), windows, regions=regions or None))
+            feature_map, pooled = self.backbone(pixels)
+            rows = ROW_MAKERS[self.look.kind](Seen(feature_map, pooled, windows, regions=regions or None))
         boxes = None if rows.boxes is None else rows.boxes.reshape(len(kept), -1, 4)
         return _Unit(kept, rows.values.reshape(len(kept), -1, self.look.width), boxes, faults)
 
