@@ -14,6 +14,7 @@ from tellapart.list_recipes import RecipesOptions, recipes
 from tellapart.report.runs import ReportOptions, report
 from tellapart.reproduce.command import ReproduceOptions, reproduce
 from tellapart.score import ScoreOptions, score
+from tellapart.search.commands import IndexOptions, SearchOptions, index, search
 from tellapart.train import TrainOptions, train
 from tellapart.training.train import TrainSettings
 
@@ -23,23 +24,27 @@ __all__ = [
     "Captions",
     "EvaluateOptions",
     "ExtractOptions",
+    "IndexOptions",
     "JoinOptions",
     "PrepareOptions",
     "RecipesOptions",
     "ReportOptions",
     "ReproduceOptions",
     "ScoreOptions",
+    "SearchOptions",
     "TrainOptions",
     "TrainSettings",
     "annotate",
     "caption",
     "evaluate",
     "extract",
+    "index",
     "join",
     "prepare",
     "recipes",
     "report",
     "reproduce",
     "score",
+    "search",
     "train",
 ]

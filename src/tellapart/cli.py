@@ -78,6 +78,18 @@ def _report() -> Verb:
     return ReportOptions, report
 
 
+def _index() -> Verb:
+    from tellapart.search.commands import IndexOptions, index
+
+    return IndexOptions, index
+
+
+def _search() -> Verb:
+    from tellapart.search.commands import SearchOptions, search
+
+    return SearchOptions, search
+
+
 VERBS: dict[str, tuple[Callable[[], Verb], str]] = {
     "prepare": (_prepare, "pictures and captions into a pack"),
     "annotate": (_annotate, "noun masks and sentence targets into a pack"),
@@ -86,6 +98,8 @@ VERBS: dict[str, tuple[Callable[[], Verb], str]] = {
     "train": (_train, "a recipe on a pack, into a run folder"),
     "evaluate": (_evaluate, "a run on a split of a pack"),
     "caption": (_caption, "photos into sentences, each telling its photo apart from others if asked to"),
+    "index": (_index, "folders of photos into an index to search"),
+    "search": (_search, "an index by words, by pictures, or by both"),
     "recipes": (_recipes, "list the recipes with paper, command and expected figures"),
     "report": (_report, "an HTML page of figures, curves and examples of runs"),
     "reproduce": (_reproduce, "a paper's table on your data, beside its published figures"),

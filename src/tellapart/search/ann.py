@@ -1,0 +1,123 @@
+"""The approximate index of a large table: built when exact search grows slow, and measured against it.
+
+IVF with RaBitQ codes: the table is cut into cells, each vector is kept as one bit a dimension, the cells nearest the
+query are scanned, and the best of them are compared again by their full vectors. How many cells are scanned is chosen
+by measuring: as few as reach the wanted recall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tellapart.search.store import Store
+
+EXACT_BELOW = 50_000
+"""Rows; fewer are searched exactly."""
+CELL = 2_500
+"""Rows a cell of the approximate index."""
+REFINE = 10
+"""Times as many rows as are asked for are compared by their full vectors."""
+WANTED_RECALL = 0.97
+NEIGHBOURS = 10
+REBUILD_GROWTH = 2.0
+"""Rows may come in this many times before cells are cut anew; until then new rows join the cells there are."""
+NPROBES, RECALL, ROWS = "tellapart:nprobes", "tellapart:recall", "tellapart:rows"
+
+
+@dataclass(frozen=True)
+class Built:
+    """An approximate index and what it is worth."""
+
+    nprobes: int
+    recall: float
+    """Share of the true ten nearest that it finds."""
+    rows: int
+
+
+def built(store: Store) -> Built | None:
+    """The approximate index of a table; None where there is none."""
+    facts = store.schema().field("vector").metadata or {}
+    if NPROBES.encode() not in facts or not store.table.list_indices():
+        return None
+    return Built(int(facts[NPROBES.encode()]), float(facts[RECALL.encode()]), int(facts[ROWS.encode()]))
+
+
+def build_if_large(store: Store, queries: np.ndarray, exact_below: int = EXACT_BELOW) -> Built | None:
+    """Build, or build anew where the table has outgrown it; None where nothing had to be built.
+
+    queries [Q, E]: recall is measured on these.
+    """
+    rows, there = len(store), built(store)
+    if rows < exact_below or (there is not None and rows < REBUILD_GROWTH * there.rows):
+        return None
+    return build(store, queries)
+
+
+def build(store: Store, queries: np.ndarray) -> Built:
+    from lancedb.index import IvfRq
+
+    rows = len(store)
+    cells = max(2, rows // CELL)
+    config = IvfRq(distance_type="cosine", num_partitions=cells, max_iterations=15, sample_rate=64)
+    store.table.create_index("vector", config=config, replace=True)
+    truth = exact_neighbours(store, queries, NEIGHBOURS)  # [Q, 10]
+    nprobes, recall = 8, 0.0
+    while True:
+        found = [approximate(store, query, NEIGHBOURS, nprobes) for query in queries]
+        recall = float(np.mean([len(np.intersect1d(a, b)) / len(b) for a, b in zip(found, truth)]))
+        if recall >= WANTED_RECALL or nprobes >= cells:
+            break
+        nprobes = min(cells, nprobes * 3 // 2)
+    facts = {NPROBES: str(nprobes), RECALL: f"{recall:.4f}", ROWS: str(rows)}
+    store.table.update_field_metadata({"path": "vector", "metadata": facts})
+    return Built(nprobes, recall, rows)
+
+
+def search(store: Store, query: np.ndarray, count: int, nprobes: int, where: str = "") -> Any:
+    """LanceDB's query for the nearest rows; conditions are met before the nearest are chosen."""
+    asked = store.table.search(query.astype(np.float32), vector_column_name="vector").distance_type("cosine")
+    asked = asked.nprobes(nprobes).refine_factor(REFINE).limit(count)
+    return asked.where(where, prefilter=True) if where else asked
+
+
+def approximate(store: Store, query: np.ndarray, count: int, nprobes: int) -> np.ndarray:
+    found = search(store, query, count, nprobes).select(["path", "_distance"]).with_row_id(True).to_arrow()
+    return found["_rowid"].to_numpy()
+
+
+def exact_neighbours(store: Store, queries: np.ndarray, count: int) -> list[np.ndarray]:
+    """`_rowid`s of the nearest rows of each query, in one pass over the table and little memory."""
+    scores = np.full((len(queries), 0), 0, np.float32)
+    ids = np.zeros((len(queries), 0), np.uint64)
+    for batch in store.batches(["vector"]):
+        vectors = as_matrix(batch["vector"], store.about.width)  # [B, E]
+        scores = np.concatenate([scores, queries @ vectors.T], 1)
+        rows = np.broadcast_to(batch["_rowid"].to_numpy(), (len(queries), len(vectors)))
+        ids = np.concatenate([ids, rows], 1)
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+        scores, ids = np.take_along_axis(scores, best, 1), np.take_along_axis(ids, best, 1)
+    return list(ids)
+
+
+def as_matrix(column: Any, width: int) -> np.ndarray:
+    """A column of vectors [N, E] float32."""
+    return column.flatten().to_numpy(zero_copy_only=False).astype(np.float32).reshape(-1, width)
+
+
+def sample_queries(store: Store, words: Any, count: int = 50, seed: int = 0) -> np.ndarray:
+    """What people may ask: stored pictures, and their captions as sentences where there are any [Q, E].
+
+    Sentences lie apart from pictures in a joint space, so recall on pictures alone would flatter.
+    """
+    import pyarrow as pa
+
+    rows = len(store)
+    places = np.sort(np.random.default_rng(seed).choice(rows, min(count, rows), replace=False))
+    found: pa.Table = store.table.take_offsets(places.tolist()).select(["vector", "caption"]).to_arrow()
+    pictures = as_matrix(found["vector"].combine_chunks(), store.about.width)
+    captions: Sequence[str] = [caption for caption in found["caption"].to_pylist() if caption]
+    return np.concatenate([pictures, words(captions)]) if captions else pictures

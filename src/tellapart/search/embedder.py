@@ -1,0 +1,155 @@
+"""A matcher at work on photos and sentences: one vector each, and a caption beside it where a captioner is given."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from tellapart.errors import InputError
+from tellapart.looking import Look, Looker, look_of
+from tellapart.protocols import Matcher
+from tellapart.scores import unit
+from tellapart.search.sentences import as_texts
+from tellapart.telling import open_teller
+from tellapart.training.run import open_run
+from tellapart.types import Images
+
+BATCH, CAPTION_BEAM = 64, 3
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Some photos' vectors; a photo that could not be read has a fault instead."""
+
+    places: list[int]  # [N] places in the list that was asked for
+    vectors: np.ndarray  # [N, E] float32 of length one
+    captions: list[str] | None
+    faults: dict[int, str]
+
+
+class Embeds(Protocol):
+    """What an index is filled by."""
+
+    fingerprint: str
+    """Equal for equal weights: vectors of two fingerprints cannot be compared."""
+    width: int
+
+    def photos(self, paths: Sequence[Path]) -> Iterator[Embedded]: ...
+
+    def words(self, sentences: Sequence[str]) -> np.ndarray: ...
+
+
+class Embedder:
+    """A matcher's run, and a captioner's where captions are wanted, opened to look at photos. Each photo is decoded and
+    shown to the backbone once where both see it the same way."""
+
+    def __init__(
+        self,
+        matcher: str,
+        captioner: str = "",
+        device: torch.device | str = "cpu",
+        workers: int = 0,
+        beam: int = CAPTION_BEAM,
+    ) -> None:
+        self.run = open_run(matcher, device=device)
+        self.device, self.beam = torch.device(device), beam
+        if not isinstance(self.run.model, Matcher):
+            raise InputError(
+                f"{self.run.folder} is a {self.run.recipe.name} run, which matches nothing; give --matcher."
+            )
+        self.model: Matcher = self.run.model
+        self.look = look_of(self.run.data["features"], self.run.folder)
+        self.width = self._width()
+        self.fingerprint = fingerprint(self.run.folder)
+        self.teller = open_teller(captioner, device) if captioner else None
+        seen = self.teller.look if self.teller is not None and _serves(self.teller.look, self.look) else self.look
+        self.looker = Looker(seen, device, workers)
+        apart = self.teller is not None and self.teller.look != seen
+        self.caption_looker = Looker(self.teller.look, device, workers) if self.teller and apart else None
+
+    def photos(self, paths: Sequence[Path]) -> Iterator[Embedded]:
+        """Vectors, and captions where there is a captioner, a batch at a time and in order."""
+        told = self._told_apart(paths)
+        for looked in self.looker.look_at(paths, BATCH):
+            if not looked.photos:
+                yield Embedded([], np.zeros((0, self.width), np.float32), None, looked.faults)
+                continue
+            vectors = self._vectors(looked.images)
+            captions = None
+            if self.teller is not None:
+                captions = (
+                    self._tell(looked.images) if self.caption_looker is None else [told[p] for p in looked.photos]
+                )
+            yield Embedded(looked.photos, vectors, captions, looked.faults)
+
+    def picture(self, path: Path) -> np.ndarray:
+        """One photo's vector [E], or an InputError that says why not."""
+        return self._vectors(self.looker.images(path))[0]
+
+    @torch.inference_mode()
+    def words(self, sentences: Sequence[str]) -> np.ndarray:
+        """Sentences' vectors [C, E]."""
+        texts = as_texts(self.run, sentences, self.device)
+        return unit(self.model.encode_text(texts).vectors).float().cpu().numpy()
+
+    @torch.inference_mode()
+    def _vectors(self, images: Images) -> np.ndarray:
+        if self.look.kind == "vector" and images.features.shape[1] > 1:
+            images = Images(images.pooled().unsqueeze(1), images.mask[:, :1])
+        return unit(self.model.encode_image(images).vectors).float().cpu().numpy()
+
+    @torch.inference_mode()
+    def _tell(self, images: Images) -> list[str]:
+        assert self.teller is not None
+        return self.teller.tell(images, self.beam).texts
+
+    def _told_apart(self, paths: Sequence[Path]) -> dict[int, str]:
+        """Captions by place, where the captioner must look at the photos in its own way."""
+        told: dict[int, str] = {}
+        if self.caption_looker is not None:
+            for looked in self.caption_looker.look_at(paths, BATCH):
+                if looked.photos:
+                    told |= zip(looked.photos, self._tell(looked.images))
+        return told
+
+    @torch.inference_mode()
+    def _width(self) -> int:
+        empty = torch.zeros(1, self.look.rows, self.look.width, device=self.device)
+        mask = torch.ones(1, self.look.rows, dtype=torch.bool, device=self.device)
+        vectors = self.model.encode_image(Images(empty, mask)).vectors
+        if vectors.dim() != 2:
+            raise InputError(
+                f"{self.run.folder} gives a picture many vectors, and an index holds one; index with a matcher that "
+                f"gives one (vse++, convse, …) and let this run order what is found: `tellapart search --rerank "
+                f"{self.run.folder}`."
+            )
+        return int(vectors.shape[1])
+
+
+def _serves(captioner: Look, matcher: Look) -> bool:
+    """Whether what the captioner sees is enough for the matcher: the same, or the grid whose mean the matcher reads."""
+    if captioner == matcher:
+        return True
+    same = (captioner.backbone, captioner.resize, captioner.preprocessing) == (
+        matcher.backbone,
+        matcher.resize,
+        matcher.preprocessing,
+    )
+    return (
+        same and matcher.kind == "vector" and captioner.kind == "grid" and matcher.backbone.startswith("efficientnet")
+    )
+
+
+def fingerprint(run: Path) -> str:
+    """Of the weights and of what feeds them. A hash of the bytes, so that a run may be moved or copied."""
+    digest = hashlib.sha256()
+    for name in ("model.safetensors", "vocabulary.json"):
+        with (run / name).open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:32]

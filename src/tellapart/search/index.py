@@ -1,0 +1,279 @@
+"""Bringing an index up to date with folders of photos: new, changed, moved, copied and deleted files.
+
+The folders are walked once. What size and time of change say is unchanged is not opened. The rest is taken in chunks;
+each chunk becomes visible in one transaction, so a process killed at any moment leaves an index that is whole, and the
+next run goes on behind the last chunk. A file whose bytes the index has already, under this or another name, is not
+looked at again: vector and captions are carried over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tellapart.errors import InputError
+from tellapart.extract import cores
+from tellapart.photos import photos_in
+from tellapart.search.embedder import Embeds
+from tellapart.search.examine import FileFacts, examine
+from tellapart.search.known import Known, holds_content, read_known
+from tellapart.search.store import Store, inside
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WALKED = 4096
+"""Files whose size and time are compared in one go."""
+TIDY_EVERY = 64
+"""Chunks after which the pieces on the disk are joined."""
+CARRIED = ("content", "caption", "edited", "vector")
+
+
+@dataclass(frozen=True)
+class Photo:
+    path: str
+    folder: str
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A photo's facts and vector; no vector where its bytes are in the index already, or where it has a fault."""
+
+    photo: Photo
+    facts: FileFacts | None
+    vector: np.ndarray | None = None  # [E]
+    caption: str | None = None
+    fault: str = ""
+
+
+Engine = Callable[[Iterator[list[Photo]]], Iterator[list[Examined]]]
+"""Examines photos, in chunks of its own making; each chunk it yields is kept in one transaction."""
+
+
+@dataclass
+class Changes:
+    """What an index run did."""
+
+    unchanged: int = 0
+    added: int = 0
+    changed: int = 0
+    carried: int = 0
+    """Moved, copied or merely touched: known bytes, not looked at again."""
+    deleted: int = 0
+    faults: list[str] = field(default_factory=list)
+
+
+def local_engine(embedder: Embeds, contents: np.ndarray) -> Engine:
+    """All in this process."""
+
+    def engine(chunks: Iterator[list[Photo]]) -> Iterator[list[Examined]]:
+        for chunk in chunks:
+            yield examine_all(chunk, embedder, contents)
+
+    return engine
+
+
+def examine_all(photos: Sequence[Photo], embedder: Embeds, contents: np.ndarray) -> list[Examined]:
+    """Facts of all, vectors of those whose bytes are not among `contents` (sorted hashes)."""
+    with ThreadPoolExecutor(cores()) as pool:
+        made = list(pool.map(_facts, photos))
+    fresh = [
+        place
+        for place, one in enumerate(made)
+        if one.facts is not None and not holds_content(contents, one.facts.content)
+    ]
+    for embedded in embedder.photos([Path(photos[place].path) for place in fresh]):
+        for row, place in enumerate(embedded.places):
+            caption = None if embedded.captions is None else embedded.captions[row]
+            one = made[fresh[place]]
+            made[fresh[place]] = Examined(one.photo, one.facts, embedded.vectors[row], caption)
+        for place, fault in embedded.faults.items():
+            made[fresh[place]] = Examined(made[fresh[place]].photo, None, fault=fault)
+    return made
+
+
+def _facts(photo: Photo) -> Examined:
+    if not photo.path.isprintable() and photo.path.encode("utf-8", "replace").decode() != photo.path:
+        return Examined(photo, None, fault=f"{photo.path!a} is not named in UTF-8; rename it")
+    if inside(photo.path, photo.folder) is None:
+        return Examined(photo, None, fault=f"{photo.path} leads out of {photo.folder}, or is gone")
+    try:
+        return Examined(photo, examine(Path(photo.path)))
+    except OSError as error:
+        return Examined(photo, None, fault=f"{photo.path} cannot be read ({error.strerror or error})")
+
+
+def update_index(
+    store: Store,
+    folders: Sequence[Path],
+    engine_for: Callable[[np.ndarray], Engine],
+    chunk: int = 256,
+    forget: bool = False,
+    tick: Callable[[int], None] = lambda photos: None,
+) -> Changes:
+    """Make the index say what the folders hold. `engine_for` is given the hashes of the contents that are known."""
+    roots = [str(folder.resolve()) for folder in folders]
+    for root in roots:
+        if not os.path.isdir(root):
+            raise InputError(f"{root} is not a folder; name a folder of photos.")
+    changes = Changes()
+    with _only_writer(store.where):
+        known = read_known(store)
+        for count, examined in enumerate(engine_for(known.contents)(_work(roots, known, changes, chunk, tick)), 1):
+            missed = _keep(store, known, examined, changes)
+            if missed:
+                again = engine_for(np.zeros(0, np.uint64))(iter([missed]))
+                _keep(store, known, [one for some in again for one in some], changes)
+            tick(len(examined))
+            if count % TIDY_EVERY == 0:
+                store.tidy()
+        gone = list(known.gone(store, roots))
+        _refuse_emptied(store, roots, gone, forget)
+        store.delete(gone)
+        changes.deleted = len(gone)
+        if changes.added or changes.changed or changes.carried or changes.deleted:
+            store.tidy()
+    return changes
+
+
+def _work(
+    roots: Sequence[str], known: Known, changes: Changes, chunk: int, tick: Callable[[int], None]
+) -> Iterator[list[Photo]]:
+    """Photos that are new or not what they were, in chunks."""
+    waiting: list[Photo] = []
+    for some in _in_pieces(_walk(roots), WALKED):
+        states = [_state(photo.path) for photo in some]
+        there = [photo for photo, state in zip(some, states) if state is not None]
+        sizes, modified = np.asarray([state for state in states if state is not None], np.int64).reshape(-1, 2).T
+        same = known.unchanged([photo.path for photo in there], sizes, modified)
+        changes.unchanged += int(same.sum())
+        tick(int(same.sum()))
+        waiting.extend(photo for photo, as_before in zip(there, same.tolist()) if not as_before)
+        while len(waiting) >= chunk:
+            yield waiting[:chunk]
+            waiting = waiting[chunk:]
+    if waiting:
+        yield waiting
+
+
+def _walk(roots: Sequence[str]) -> Iterator[Photo]:
+    """Each photo once, though folders may lie in one another: it belongs to the outermost that was named."""
+    outermost = [root for root in dict.fromkeys(roots) if not any(_within(root, other) for other in roots)]
+    for root in outermost:
+        for path in photos_in(Path(root)):
+            yield Photo(str(path), root)
+
+
+def _within(root: str, other: str) -> bool:
+    return root != other and Path(root).is_relative_to(other)
+
+
+def _state(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+def _keep(store: Store, known: Known, examined: Sequence[Examined], changes: Changes) -> list[Photo]:
+    """Write a chunk: rows of known paths replace theirs, all others are added.
+
+    Photos are given back whose vector was to be carried over from a row that is no more (two files that took each
+    other's place in different chunks): they must be looked at after all.
+    """
+    good = [one for one in examined if one.facts is not None]
+    changes.faults += [one.fault for one in examined if one.fault]
+    contents = [one.facts.content for one in good if one.vector is None and one.facts is not None]
+    carried = {row["content"]: row for row in store.having("content", contents, CARRIED)}
+    missed = [o.photo for o in good if o.vector is None and o.facts is not None and o.facts.content not in carried]
+    good = [one for one in good if one.photo not in missed]
+    paths = [one.photo.path for one in good]
+    there = (known.find(paths) >= 0).tolist()
+    edits = {
+        row["path"]: row["edited"]
+        for row in store.having("path", [p for p, old in zip(paths, there) if old], ["path", "edited"])
+    }
+    new: list[dict[str, Any]] = []
+    replaced: list[dict[str, Any]] = []
+    for one, old in zip(good, there):
+        row = _row(one, carried, edits)
+        (replaced if old else new).append(row)
+        if one.vector is None:
+            changes.carried += 1
+        elif old:
+            changes.changed += 1
+        else:
+            changes.added += 1
+    store.put(_table(replaced, store))
+    store.add(_table(new, store))
+    return missed
+
+
+def _row(one: Examined, carried: dict[str, dict[str, Any]], edits: dict[str, str | None]) -> dict[str, Any]:
+    assert one.facts is not None
+    facts = {**one.facts.__dict__, "path": one.photo.path, "folder": one.photo.folder}
+    edited = edits.get(one.photo.path)  # a person's words outlive a change of the picture
+    if one.vector is not None:
+        return {**facts, "vector": one.vector, "caption": one.caption, "edited": edited}
+    before = carried[one.facts.content]
+    return {**facts, "vector": before["vector"], "caption": before["caption"], "edited": edited or before["edited"]}
+
+
+def _table(rows: list[dict[str, Any]], store: Store) -> pa.Table:
+    import pyarrow as pa
+
+    schema = store.schema()
+    vectors = np.asarray([row.pop("vector") for row in rows], np.float16).reshape(len(rows), store.about.width)
+    flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), store.about.width)
+    columns = {
+        name: flat if name == "vector" else pa.array([row[name] for row in rows], schema.field(name).type)
+        for name in schema.names
+    }
+    return pa.table(columns, schema=schema)
+
+
+def _refuse_emptied(store: Store, roots: Sequence[str], gone: Sequence[str], forget: bool) -> None:
+    """A folder that lost every photo is more likely a disk that is not mounted."""
+    if forget or not gone:
+        return
+    for root in roots:
+        if any(Path(path).is_relative_to(root) for path in gone[:1]) and next(photos_in(Path(root)), None) is None:
+            raise InputError(
+                f"{root} holds no photos now, but photos of it are in the index {store.where}. If its disk is not "
+                "mounted, mount it; if they are meant to go, say --forget."
+            )
+
+
+def _in_pieces(photos: Iterable[Photo], size: int) -> Iterator[list[Photo]]:
+    piece: list[Photo] = []
+    for photo in photos:
+        piece.append(photo)
+        if len(piece) == size:
+            yield piece
+            piece = []
+    if piece:
+        yield piece
+
+
+@contextlib.contextmanager
+def _only_writer(where: str) -> Iterator[None]:
+    """Two runs must not look at the same photos at once. On object storage LanceDB's own transactions must do."""
+    if "://" in where:
+        yield
+        return
+    import fcntl
+
+    with (Path(where) / ".lock").open("w") as guard:
+        try:
+            fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InputError(f"Another run is writing the index {where}; wait for it.") from error
+        yield

@@ -1,0 +1,159 @@
+"""Asking an index: by a vector made of words and pictures, within folders and dates."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tellapart.errors import InputError
+from tellapart.search.ann import NEIGHBOURS, as_matrix, built, search
+from tellapart.search.store import Store, quoted, under
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+IN_MEMORY = 512 * 1024 * 1024
+"""Bytes of vectors that are kept in memory for exact search: 130,000 of width 1024. Larger tables without an
+approximate index are read from the disk for every query."""
+SHOWN = ("path", "folder", "taken", "width", "height", "caption", "edited")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A photo that was found."""
+
+    path: str
+    score: float
+    """Cosine of its vector and the query's, or what a second matcher made of it."""
+    caption: str | None
+    """A person's words where there are any, the captioner's otherwise."""
+    folder: str
+    taken: datetime.datetime | None
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which photos may be found."""
+
+    folder: str = ""
+    """Only photos in this folder or one inside it."""
+    after: datetime.date | None = None
+    """Taken on this day or later; photos without a date are left out."""
+    before: datetime.date | None = None
+    """Taken before this day."""
+
+    def condition(self) -> str:
+        parts = [under(self.folder)] if self.folder else []
+        parts += [f"taken >= timestamp {quoted(f'{self.after} 00:00:00')}"] if self.after else []
+        parts += [f"taken < timestamp {quoted(f'{self.before} 00:00:00')}"] if self.before else []
+        return " AND ".join(parts)
+
+    def mask(self, facts: pa.Table) -> np.ndarray:
+        """The same condition over rows in memory [N]."""
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
+        kept = np.ones(facts.num_rows, bool)
+        if self.folder:
+            kept &= _true(compute.starts_with(facts["path"], self.folder.rstrip("/") + "/"))
+        for day, compare in ((self.after, compute.greater_equal), (self.before, compute.less)):
+            if day is not None:
+                start = pa.scalar(datetime.datetime.combine(day, datetime.time()), pa.timestamp("s"))
+                kept &= _true(compare(facts["taken"], start))
+        return kept
+
+
+def _true(answers: pa.ChunkedArray) -> np.ndarray:
+    return np.asarray(answers.fill_null(False).to_numpy())
+
+
+def combined(plus: Sequence[np.ndarray], minus: Sequence[np.ndarray] = ()) -> np.ndarray:
+    """One direction from words and pictures: the sum of what is wanted less what is not, at length one [E].
+
+    >>> combined([np.array([1.0, 0.0]), np.array([1.0, 1.0])], [np.array([1.0, 0.0])]).round(2).tolist()
+    [0.71, 0.71]
+    """
+    if not plus:
+        raise InputError("Nothing to search for: say words, or name a picture that is like what is wanted.")
+    total = np.sum(plus, axis=0) - (np.sum(minus, axis=0) if len(minus) else 0)
+    length = float(np.linalg.norm(total))
+    if length < 1e-6:
+        raise InputError("What is wanted and what is not cancel out; leave one of them away.")
+    return total / length
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A whole table in memory, as of one version."""
+
+    version: int
+    vectors: np.ndarray  # [N, E] float32
+    facts: pa.Table
+
+
+class Searcher:
+    """An index opened to be asked. Exact while it has no approximate index; safe to ask from several threads."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._held: _Held | None = None
+
+    def nearest(
+        self, query: np.ndarray, count: int = NEIGHBOURS, filters: Filters | None = None, exact: bool = False
+    ) -> list[Found]:
+        """The photos nearest to a vector [E] of length one, best first."""
+        filters = filters or Filters()
+        approximate = None if exact else built(self.store)
+        if approximate is None and len(self.store) * self.store.about.width * 4 <= IN_MEMORY:
+            return self._in_memory(query, count, filters)
+        asked = search(self.store, query, count, approximate.nprobes if approximate else 1, filters.condition())
+        if approximate is None:
+            asked = asked.bypass_vector_index()
+        rows = asked.select([*SHOWN, "_distance"]).to_arrow().to_pylist()
+        return [_found(row, 1 - row["_distance"]) for row in rows]
+
+    def _in_memory(self, query: np.ndarray, count: int, filters: Filters) -> list[Found]:
+        held = self._hold()
+        scores = held.vectors @ query.astype(np.float32)  # [N]
+        if filters != Filters():
+            scores = np.where(filters.mask(held.facts), scores, -np.inf)
+        count = min(count, int(np.isfinite(scores).sum()))
+        best = np.argpartition(-scores, count - 1)[:count] if 0 < count < len(scores) else np.arange(len(scores))
+        best = best[np.argsort(-scores[best], kind="stable")][:count]
+        rows = held.facts.take(best).to_pylist()
+        return [_found(row, float(scores[place])) for row, place in zip(rows, best.tolist())]
+
+    def _hold(self) -> _Held:
+        held, version = self._held, self.store.version
+        if held is None or held.version != version:
+            held = _read(self.store, version)
+            self._held = held
+        return held
+
+
+def _read(store: Store, version: int) -> _Held:
+    import pyarrow as pa
+
+    vectors = np.empty((len(store), store.about.width), np.float32)
+    pieces: list[pa.RecordBatch] = []
+    filled = 0
+    for batch in store.batches([*SHOWN, "vector"]):
+        some = as_matrix(batch["vector"], store.about.width)
+        if filled + len(some) > len(vectors):  # rows came in while this was read
+            vectors = np.concatenate([vectors[:filled], np.empty_like(some)])
+        vectors[filled : filled + len(some)] = some
+        filled += len(some)
+        pieces.append(batch.select(list(SHOWN)))
+    schema = pa.schema([store.schema().field(name) for name in SHOWN])
+    return _Held(version, vectors[:filled], pa.Table.from_batches(pieces, schema).combine_chunks())
+
+
+def _found(row: dict[str, Any], score: float) -> Found:
+    caption = row["edited"] or row["caption"]
+    return Found(row["path"], score, caption, row["folder"], row["taken"], row["width"], row["height"])

@@ -1,0 +1,86 @@
+"""Photos examined by Ray Data, on however many workers a cluster has. Every worker must see the folders by the same
+path (a shared file system); only this process writes the index."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from tellapart.errors import InputError
+from tellapart.search.embedder import Embeds
+from tellapart.search.examine import FileFacts
+from tellapart.search.index import Engine, Examined, Photo, examine_all
+
+AT_ONCE = 65_536
+"""Photos handed to the cluster together: their paths are all that this process holds of them."""
+
+
+class RayWorker:
+    """One worker's model, opened once; Ray Data calls it with a chunk of photos."""
+
+    def __init__(self, make: Callable[[], Embeds], contents: np.ndarray) -> None:
+        self.embedder, self.contents = make(), contents
+
+    def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, Any]:
+        photos = [Photo(str(path), str(folder)) for path, folder in zip(batch["path"], batch["folder"])]
+        examined = examine_all(photos, self.embedder, self.contents)
+        empty = np.zeros(self.embedder.width, np.float32)
+        vectors = np.stack([empty if one.vector is None else one.vector for one in examined])
+        return {"row": np.asarray([_written(one) for one in examined], object), "vector": vectors}
+
+
+def ray_engine(make: Callable[[], Embeds], contents: np.ndarray, workers: int, chunk: int, gpus: float = 0) -> Engine:
+    """`make` opens the models, on each worker; `chunk` photos are examined, and kept, together."""
+    try:
+        ray = importlib.import_module("ray")
+        data = importlib.import_module("ray.data")
+    except ImportError as error:
+        raise InputError("--engine ray needs Ray; run `pip install 'tellapart[ray]'`.") from error
+    if not ray.is_initialized():
+        ray.init(log_to_driver=False, include_dashboard=False)
+
+    def engine(chunks: Iterator[list[Photo]]) -> Iterator[list[Examined]]:
+        photos = itertools.chain.from_iterable(chunks)
+        while some := list(itertools.islice(photos, AT_ONCE)):
+            blocks = max(1, -(-len(some) // chunk))
+            examined = data.from_items([asdict(photo) for photo in some], override_num_blocks=blocks).map_batches(
+                RayWorker,
+                fn_constructor_args=(make, contents),
+                batch_size=chunk,
+                concurrency=workers,
+                num_gpus=gpus,
+            )
+            for batch in examined.iter_batches(batch_size=chunk, batch_format="numpy"):
+                yield [_examined(str(row), vector) for row, vector in zip(batch["row"], batch["vector"])]
+
+    return engine
+
+
+def _written(one: Examined) -> str:
+    """All but the vector as JSON, which Ray's blocks hold whatever is missing in it."""
+    facts = None if one.facts is None else asdict(one.facts)
+    if facts is not None and facts["taken"] is not None:
+        facts["taken"] = facts["taken"].isoformat()
+    plain = {"photo": asdict(one.photo), "facts": facts, "caption": one.caption, "fault": one.fault}
+    return json.dumps(plain | {"seen": one.vector is not None})
+
+
+def _examined(written: str, vector: np.ndarray) -> Examined:
+    row = json.loads(written)
+    facts = row["facts"]
+    if facts is not None and facts["taken"] is not None:
+        facts["taken"] = datetime.datetime.fromisoformat(facts["taken"])
+    return Examined(
+        Photo(**row["photo"]),
+        None if facts is None else FileFacts(**facts),
+        vector if row["seen"] else None,
+        row["caption"],
+        row["fault"],
+    )

@@ -1,0 +1,53 @@
+"""What someone types, as the token ids a matcher was trained on, with the columns it reads beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+import torch
+
+from tellapart.errors import InputError
+from tellapart.text.rules import TextRules
+from tellapart.text.vocabulary import END, PAD, START, UNK
+from tellapart.training.run import Run
+from tellapart.types import Texts
+
+NOUNS = "nouns"
+TARGETS = "targets-minilm"
+
+
+def as_texts(run: Run, sentences: Sequence[str], device: torch.device | str = "cpu") -> Texts:
+    """Sentences by the run's own rules and vocabulary; one of which no word is known is refused."""
+    named = {field.name for field in fields(TextRules)}
+    rules = TextRules(**{key: value for key, value in run.data.get("rules", {}).items() if key in named})
+    words = rules.split(sentences)
+    ids = [run.vocabulary.encode(row) for row in words]
+    for sentence, row in zip(sentences, ids):
+        if all(token == UNK for token in row):
+            raise InputError(f"No word of '{sentence}' is known to {run.folder}; say it in other words.")
+    longest = max(map(len, ids), default=0) + 2
+    tokens = torch.tensor([[START, *row, END, *[PAD] * (longest - len(row) - 2)] for row in ids])  # [C, T]
+    lengths = torch.tensor([len(row) + 2 for row in ids])
+    texts = Texts(tokens, lengths, _columns(run, sentences, words, longest))
+    return texts.to(device)
+
+
+def _columns(
+    run: Run, sentences: Sequence[str], words: Sequence[Sequence[str]], longest: int
+) -> dict[str, torch.Tensor]:
+    """The columns the run's training asked for that a typed sentence can have."""
+    asked = {column for stage in run.recipe.stages for column in stage.sampling.columns}
+    columns = {}
+    if NOUNS in asked:
+        from tellapart.text.nouns import mark_nouns
+
+        aligned = torch.zeros(len(words), longest, dtype=torch.bool)
+        for row, mask in enumerate(mark_nouns(words)):
+            aligned[row, 1 : len(mask) + 1] = torch.from_numpy(mask)
+        columns[NOUNS] = aligned
+    if TARGETS in asked and getattr(run.model, "column", "") == TARGETS:
+        from tellapart.text.sentence_targets import encode_sentences
+
+        columns[TARGETS] = torch.from_numpy(encode_sentences(list(sentences)))
+    return columns

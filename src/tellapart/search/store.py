@@ -1,0 +1,185 @@
+"""The table of an index, on LanceDB: one row a photo. Every change is one transaction: there whole, or not at all.
+
+path      absolute; the key                 vector    float16, of length one
+folder    the indexed folder it lies in     caption   the captioner's words
+size, modified, content (a hash)            edited    a person's words, which go before the captioner's
+width, height, taken (EXIF's date)
+
+The table's metadata hold the run's fingerprint, so that vectors of two matchers never meet in one table.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tellapart.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLE = "pictures"
+FACTS = ("path", "folder", "size", "modified", "content", "width", "height", "taken", "caption", "edited")
+LOOK_AGAIN = datetime.timedelta(seconds=2)
+"""How long a reader may go without noticing what another process wrote."""
+SOME = 1000
+"""Paths or hashes in one condition."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What an index must know of itself."""
+
+    fingerprint: str
+    matcher: str
+    captioner: str
+    width: int
+
+
+class Store:
+    """An opened index. One process writes at a time; any number read."""
+
+    def __init__(self, where: str, table: Any) -> None:
+        self.where, self.table = where, table
+        self.about = About(**json.loads(table.schema.metadata[b"tellapart"]))
+
+    def __len__(self) -> int:
+        return int(self.table.count_rows())
+
+    @property
+    def version(self) -> int:
+        return int(self.table.version)
+
+    def schema(self) -> pa.Schema:
+        return self.table.schema
+
+    def add(self, rows: pa.Table) -> None:
+        """Rows whose paths are not in the table yet."""
+        if rows.num_rows:
+            self.table.add(rows)
+
+    def put(self, rows: pa.Table) -> None:
+        """Rows that take the place of those with the same paths."""
+        if rows.num_rows:
+            self.table.merge_insert("path").when_matched_update_all().when_not_matched_insert_all().execute(rows)
+
+    def delete(self, paths: Sequence[str]) -> None:
+        for first in range(0, len(paths), SOME):
+            self.table.delete(f"path IN {listed(paths[first : first + SOME])}")
+
+    def edit(self, path: str, words: str | None) -> None:
+        """A person's caption of a photo; None goes back to the captioner's."""
+        if not self.table.update(where=f"path = {quoted(path)}", values={"edited": words}).rows_updated:
+            raise InputError(f"{path} is not in the index {self.where}.")
+
+    def batches(self, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
+        """Columns of all rows (or of those that meet a condition) with `_rowid`, a piece at a time."""
+        query = self.table.search().select(list(columns)).with_row_id(True)
+        yield from (query.where(where) if where else query).to_batches(8192)
+
+    def row(self, path: str) -> dict[str, Any] | None:
+        """All of a photo but its vector; None where it is not in the index."""
+        return next(self.having("path", [path], FACTS), None)
+
+    def having(self, column: str, values: Sequence[str], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Rows whose `column` is one of `values`."""
+        for first in range(0, len(values), SOME):
+            for batch in self.batches(columns, f"{column} IN {listed(values[first : first + SOME])}"):
+                yield from batch.to_pylist()
+
+    def folders(self) -> list[str]:
+        return sorted({folder for batch in self.batches(["folder"]) for folder in set(batch["folder"].to_pylist())})
+
+    def file_of(self, path: str) -> Path | None:
+        """The file behind a row, if it is in the index and still lies inside its folder; None otherwise."""
+        found = self.row(path)
+        return None if found is None else inside(found["path"], found["folder"])
+
+    def tidy(self) -> None:
+        """Join small pieces, bring new rows into the ANN index, and drop what older versions left behind."""
+        self.table.optimize(cleanup_older_than=datetime.timedelta(hours=1))
+
+
+def inside(path: str, folder: str) -> Path | None:
+    """The file, its links followed, if it is one and lies in the folder."""
+    file = Path(path).resolve()
+    return file if file.is_relative_to(Path(folder).resolve()) and file.is_file() else None
+
+
+def open_store(where: str) -> Store:
+    """An index that is there."""
+    try:
+        if "://" not in where and not Path(where).is_dir():
+            raise FileNotFoundError(where)
+        return Store(where, _connect(where).open_table(TABLE))
+    except (ValueError, FileNotFoundError) as error:
+        raise InputError(
+            f"There is no index at {where}; make one with `tellapart index FOLDER --out {where}`."
+        ) from error
+
+
+def open_or_make(where: str, about: About) -> Store:
+    """An index to fill; one that another matcher filled is refused."""
+    import pyarrow as pa
+
+    database = _connect(where)
+    if TABLE not in database.list_tables().tables:
+        schema = pa.schema(
+            [
+                ("path", pa.string()),
+                ("folder", pa.string()),
+                ("size", pa.int64()),
+                ("modified", pa.int64()),
+                ("content", pa.string()),
+                ("width", pa.int32()),
+                ("height", pa.int32()),
+                ("taken", pa.timestamp("s")),
+                ("caption", pa.string()),
+                ("edited", pa.string()),
+                ("vector", pa.list_(pa.float16(), about.width)),
+            ],
+            metadata={"tellapart": json.dumps(about.__dict__)},
+        )
+        database.create_table(TABLE, schema=schema, exist_ok=True)
+    store = Store(where, database.open_table(TABLE))
+    refuse_others(store, about.fingerprint, about.matcher)
+    return store
+
+
+def refuse_others(store: Store, fingerprint: str, matcher: str) -> None:
+    if store.about.fingerprint != fingerprint:
+        raise InputError(
+            f"The index {store.where} was made by another matcher ({store.about.matcher}) than {matcher}: their "
+            f"vectors cannot be compared. Give that one with --matcher, or make a new index."
+        )
+
+
+def _connect(where: str) -> Any:
+    try:
+        lancedb = importlib.import_module("lancedb")
+    except ImportError as error:
+        raise InputError("An index needs LanceDB; run `pip install tellapart[search]`.") from error
+    return lancedb.connect(where, read_consistency_interval=LOOK_AGAIN)
+
+
+def quoted(text: str) -> str:
+    """A text in a condition.
+
+    >>> quoted("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def listed(texts: Iterable[str]) -> str:
+    return "(" + ", ".join(map(quoted, texts)) + ")"
+
+
+def under(folder: str) -> str:
+    """The condition that a photo lies in a folder, however deep."""
+    return f"starts_with(path, {quoted(folder.rstrip('/') + '/')})"

@@ -1,0 +1,65 @@
+"""An embedder without a network: a photo's vector is its mean colour, and colour words have vectors too."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from tellapart.search.embedder import Embedded
+from tellapart.search.index import Changes, local_engine, update_index
+from tellapart.search.store import About, Store, open_or_make
+
+COLOURS = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1)}
+
+
+class Colours:
+    """`looked` counts every photo that was looked at; `log` keeps their names across processes."""
+
+    width = 3
+
+    def __init__(self, log: Path | None = None, fingerprint: str = "colours", slow: float = 0.0) -> None:
+        self.fingerprint, self.log, self.slow = fingerprint, log, slow
+        self.looked: list[str] = []
+
+    def photos(self, paths: Sequence[Path]) -> Iterator[Embedded]:
+        places, vectors, captions, faults = [], [], [], {}
+        for place, path in enumerate(paths):
+            self.looked.append(path.name)
+            time.sleep(self.slow)
+            if self.log is not None:
+                with self.log.open("a") as file:
+                    file.write(f"{path.name}\n")
+            try:
+                with Image.open(path) as opened:
+                    colour = np.asarray(opened.convert("RGB"), np.float32).mean((0, 1))
+            except OSError as error:
+                faults[place] = f"{path} cannot be used: {error}"
+                continue
+            places.append(place)
+            vectors.append(colour / np.linalg.norm(colour))
+            captions.append(list(COLOURS)[int(colour.argmax())])
+        yield Embedded(places, np.asarray(vectors, np.float32).reshape(-1, 3), captions, faults)
+
+    def words(self, sentences: Sequence[str]) -> np.ndarray:
+        return np.asarray([COLOURS[sentence] for sentence in sentences], np.float32)
+
+
+def paint(path: Path, colour: tuple[int, int, int], taken: str = "", orientation: int = 1) -> Path:
+    """A small photo of one colour."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    if taken:
+        exif.get_ifd(0x8769)[0x9003] = taken
+    Image.new("RGB", (40, 24), colour).save(path, exif=exif)
+    return path
+
+
+def fill(where: Path, colours: Colours, *folders: Path, chunk: int = 4, forget: bool = False) -> tuple[Store, Changes]:
+    store = open_or_make(str(where), About(colours.fingerprint, "colours", "", 3))
+    changes = update_index(store, folders, lambda contents: local_engine(colours, contents), chunk, forget)
+    return store, changes

@@ -1,0 +1,153 @@
+"""An index follows its folders: nothing is looked at twice, nothing is lost, and a kill costs one chunk at most."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from embeds_colours import Colours, fill, paint
+from tellapart.errors import InputError
+from tellapart.search.index import Changes
+from tellapart.search.store import Store, open_store
+
+pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
+
+
+def facts(store: Store) -> dict[str, dict[str, object]]:
+    rows = store.table.search().to_arrow().to_pylist()
+    assert len({row["path"] for row in rows}) == len(rows)
+    return {Path(row["path"]).name: row for row in rows}
+
+
+def test_new_changed_touched_moved_copied_and_deleted(tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    for step in range(10):
+        paint(photos / f"{step}.png", (250 - step, step, 0))
+    store, changes = fill(tmp_path / "index", Colours(), photos)
+    assert (changes.added, len(store)) == (10, 10)
+    store.edit(str(photos / "5.png"), "mine")
+
+    _, changes = fill(tmp_path / "index", nothing := Colours(), photos)
+    assert nothing.looked == [] and changes == Changes(unchanged=10)
+
+    paint(photos / "0.png", (0, 0, 200))  # changed
+    os.utime(photos / "1.png", ns=(1, 1))  # touched
+    (photos / "sub").mkdir()
+    (photos / "5.png").rename(photos / "sub" / "moved.png")
+    (photos / "copy.png").write_bytes((photos / "6.png").read_bytes())
+    (photos / "7.png").unlink()
+    paint(photos / "new.png", (0, 99, 0))
+    store, changes = fill(tmp_path / "index", colours := Colours(), photos)
+    assert sorted(colours.looked) == ["0.png", "new.png"]
+    assert changes == Changes(unchanged=6, added=1, changed=1, carried=3, deleted=2)
+    found = facts(store)
+    assert set(found) == {*(f"{n}.png" for n in (0, 1, 2, 3, 4, 6, 8, 9)), "moved.png", "copy.png", "new.png"}
+    assert found["moved.png"]["edited"] == "mine" and found["0.png"]["caption"] == "blue"
+    assert found["copy.png"]["vector"] == found["6.png"]["vector"]
+    assert found["1.png"]["modified"] == 1
+
+
+def test_files_that_swap_places_in_different_chunks_are_looked_at(tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    paint(photos / "a.png", (200, 0, 0)), paint(photos / "b.png", (0, 0, 200))
+    fill(tmp_path / "index", Colours(), photos)
+    (photos / "a.png").rename(tmp_path / "x"), (photos / "b.png").rename(photos / "a.png")
+    (tmp_path / "x").rename(photos / "b.png")
+    for name in "ab":
+        os.utime(photos / f"{name}.png")
+    store, changes = fill(tmp_path / "index", Colours(), photos, chunk=1)
+    found = facts(store)
+    assert (found["a.png"]["caption"], found["b.png"]["caption"]) == ("blue", "red")
+    assert changes.deleted == 0
+
+
+def test_several_folders_and_folders_in_folders(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    paint(one / "a.png", (9, 0, 0)), paint(one / "deep" / "b.png", (0, 9, 0)), paint(two / "c.png", (0, 0, 9))
+    store, changes = fill(tmp_path / "index", Colours(), one / "deep", one)
+    assert changes.added == 2
+    store, changes = fill(tmp_path / "index", Colours(), two)
+    assert (changes.added, changes.deleted, len(store)) == (1, 0, 3)
+    (one / "deep" / "b.png").unlink()
+    paint(one / "deep" / "d.png", (1, 2, 3))
+    store, changes = fill(tmp_path / "index", Colours(), one / "deep")
+    assert changes.deleted == 1 and set(facts(store)) == {"a.png", "c.png", "d.png"}
+
+
+def test_broken_files_are_named_and_links_out_are_not_followed(tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    paint(photos / "good.png", (9, 0, 0))
+    (photos / "broken.png").write_bytes(b"not a picture")
+    (photos / "out.png").symlink_to(paint(tmp_path / "secret.png", (0, 9, 0)))
+    store, changes = fill(tmp_path / "index", Colours(), photos)
+    assert set(facts(store)) == {"good.png"}
+    assert len(changes.faults) == 2 and any("leads out of" in fault for fault in changes.faults)
+    (photos / "good.png").unlink()
+    (photos / "good.png").symlink_to(tmp_path / "secret.png")
+    assert store.file_of(str(photos / "good.png")) is None and store.file_of("/etc/passwd") is None
+
+
+def test_measures_and_dates_are_as_a_viewer_shows_them(tmp_path: Path) -> None:
+    paint(tmp_path / "photos" / "a.jpg", (9, 0, 0), "2019:07:21 18:04:33", orientation=6)
+    store, _ = fill(tmp_path / "index", Colours(), tmp_path / "photos")
+    row = facts(store)["a.jpg"]
+    assert (row["width"], row["height"]) == (24, 40) and str(row["taken"]) == "2019-07-21 18:04:33"
+
+
+def test_an_emptied_folder_is_asked_about(tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    paint(photos / "a.png", (9, 0, 0))
+    fill(tmp_path / "index", Colours(), photos)
+    (photos / "a.png").unlink()
+    with pytest.raises(InputError, match="--forget"):
+        fill(tmp_path / "index", Colours(), photos)
+    store, changes = fill(tmp_path / "index", Colours(), photos, forget=True)
+    assert changes.deleted == 1 and len(store) == 0
+
+
+def test_what_cannot_be_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no index at"):
+        open_store(str(tmp_path / "nowhere"))
+    with pytest.raises(InputError, match="is not a folder"):
+        fill(tmp_path / "index", Colours(), tmp_path / "nowhere")
+    with pytest.raises(InputError, match="another matcher"):
+        fill(tmp_path / "index", Colours(fingerprint="other"), tmp_path)
+    with pytest.raises(InputError, match="is not in the index"):
+        open_store(str(tmp_path / "index")).edit("/etc/passwd", "words")
+
+
+SLOW_FILL = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[4])
+from embeds_colours import Colours, fill
+fill(Path(sys.argv[1]), Colours(Path(sys.argv[3]), slow=0.02), Path(sys.argv[2]), chunk=5)
+"""
+
+
+def test_a_kill_loses_nothing_and_repeats_at_most_a_chunk(tmp_path: Path) -> None:
+    """Killed (SIGKILL) after some chunks, twice; every photo committed before a kill is looked at once."""
+    photos, log, index = tmp_path / "photos", tmp_path / "log", tmp_path / "index"
+    for step in range(40):
+        paint(photos / f"{step:02}.png", (step + 1, 200 - step, 7))
+    call = [sys.executable, "-c", SLOW_FILL, *map(str, (index, photos, log, Path(__file__).parents[1]))]
+    committed: set[str] = set()
+    for wanted in (12, 27):
+        process = subprocess.Popen(call)
+        deadline = time.monotonic() + 60
+        while not (log.is_file() and len(log.read_text().split()) >= wanted) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kept = set(facts(open_store(str(index))))
+        assert committed <= kept and len(kept) % 5 == 0 and kept
+        committed = kept
+    looked_before = log.read_text().split()
+    store, changes = fill(index, colours := Colours(), photos, chunk=5)
+    assert len(facts(store)) == 40 and changes.added == 40 - len(committed)
+    assert not set(colours.looked) & committed
+    assert len(looked_before) - len(committed) <= 2 * 5
