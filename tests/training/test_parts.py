@@ -125,7 +125,7 @@ def test_overrides() -> None:
         ("base.epoch=3", "has no field 'epoch'"),
         ("base.epochs=many", "does not fit"),
         ("base.epochs", "not of the form"),
-        ("nowhere.epochs=1", "has no field 'nowhere'"),
+        ("nowhere.epochs=1", "no stage 'nowhere'"),
     ):
         with pytest.raises(InputError, match=said):
             override(recipe, [wrong])

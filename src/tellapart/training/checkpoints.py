@@ -120,9 +120,9 @@ def restore_checkpoint(
     kind, spot, has_gauss, cached = plain["numpy"]
     np.random.set_state((kind, tensors["random.numpy"].numpy().astype(np.uint32), spot, has_gauss, cached))
     torch.set_rng_state(tensors["random.torch"])
-    for device in range(torch.cuda.device_count()):
-        if f"random.cuda{device}" in tensors:
-            torch.cuda.set_rng_state(tensors[f"random.cuda{device}"], device)
+    for index in range(torch.cuda.device_count()):
+        if f"random.cuda{index}" in tensors:
+            torch.cuda.set_rng_state(tensors[f"random.cuda{index}"], index)
 
 
 def _random_tensors() -> dict[str, Tensor]:

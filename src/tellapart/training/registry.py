@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import types
 import typing
 from typing import Any
@@ -55,7 +56,7 @@ def _from_plain(value: Any, wanted: Any) -> Any:
 
 
 def _class_of(value: dict[str, Any], wanted: Any) -> type | None:
-    options = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
+    options = _options(wanted)
     expected = [option for option in options if dataclasses.is_dataclass(option)]
     if expected:
         return expected[0]  # type: ignore[return-value]
@@ -82,6 +83,8 @@ def override(recipe: Recipe, settings: typing.Sequence[str]) -> Recipe:
         names = [stage.name for stage in recipe.stages]
         if parts[0] in names:
             parts = ["stages", str(names.index(parts[0])), *parts[1:]]
+        elif len(parts) > 1 and parts[0] != "stages":
+            raise InputError(f"'{path}': this recipe has no stage '{parts[0]}'; it has {', '.join(names)}.")
         recipe = _changed(recipe, parts, text, path)
     return recipe
 
@@ -89,7 +92,7 @@ def override(recipe: Recipe, settings: typing.Sequence[str]) -> Recipe:
 def _changed(value: Any, parts: list[str], text: str, path: str) -> Any:
     if isinstance(value, tuple) and parts[0].isdigit() and int(parts[0]) < len(value):
         index = int(parts[0])
-        new = _changed(value[index], parts[1:], text, path) if parts[1:] else _parse(text, type(value[index]), path)
+        new = _changed(value[index], parts[1:], text, path) if parts[1:] else parsed(text, type(value[index]), path)
         return (*value[:index], new, *value[index + 1 :])
     if not dataclasses.is_dataclass(value):
         raise InputError(f"'{path}' leads nowhere: '{parts[0]}' is not inside {type(value).__name__}.")
@@ -98,23 +101,29 @@ def _changed(value: Any, parts: list[str], text: str, path: str) -> Any:
         raise InputError(
             f"'{path}': {type(value).__name__} has no field '{parts[0]}'; it has {', '.join(sorted(fields))}."
         )
-    held = getattr(value, parts[0])
+    held, wanted = getattr(value, parts[0]), typing.get_type_hints(type(value))[parts[0]]
     if parts[1:]:
+        # A part that is left out (`average`) begins with its defaults when one of its fields is set.
+        if held is None:
+            held = next((option() for option in _options(wanted) if dataclasses.is_dataclass(option)), None)
         new = _changed(held, parts[1:], text, path)
     else:
-        new = _parse(text, typing.get_type_hints(type(value))[parts[0]], path)
+        new = parsed(text, wanted, path)
     return dataclasses.replace(value, **{parts[0]: new})  # type: ignore[type-var]
 
 
-def _parse(text: str, wanted: Any, path: str) -> Any:
-    """Text as a value of the wanted type: numbers, true/false, none, words, comma-separated tuples."""
-    options = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
+def parsed(text: str, wanted: Any, path: str) -> Any:
+    """Text as a value of the wanted type: numbers, true/false, none, words, comma-separated tuples (whose own parts
+    colons divide, as in backbone:0.1,head:2), and JSON for whole models, objectives and other parts.
+    """
+    options = _options(wanted)
     if type(None) in options and text.lower() == "none":
         return None
     for option in options:
         if typing.get_origin(option) is tuple:
-            inner = typing.get_args(option)[0]
-            return tuple(_parse(item, inner, path) for item in text.split(",") if item)
+            return _parsed_tuple(text, typing.get_args(option), path)
+        if option is Any or dataclasses.is_dataclass(option):
+            return _parsed_part(text, option, path)
         if option is bool and text.lower() in ("true", "false"):
             return text.lower() == "true"
         if option in (int, float):
@@ -122,6 +131,41 @@ def _parse(text: str, wanted: Any, path: str) -> Any:
                 return option(text)
             except ValueError:
                 continue
-        if option in (str, Any):
+        if option is str:
             return text
-    raise InputError(f"'{path}={text}': the value does not fit; this field takes {wanted}.")
+    names = " or ".join("none" if option is type(None) else option.__name__ for option in options)
+    raise InputError(f"'{path}={text}': the value does not fit; this field takes {names}.")
+
+
+def _parsed_tuple(text: str, inner: tuple[Any, ...], path: str) -> tuple[Any, ...]:
+    items = [item for item in text.split(",") if item]
+    if inner[-1] is not Ellipsis and len(items) != len(inner):
+        raise InputError(f"'{path}={text}': the value does not fit; this field takes {len(inner)} values.")
+    kinds_of_parts = typing.get_args(inner[0]) if typing.get_origin(inner[0]) is tuple else ()
+    if not kinds_of_parts:
+        return tuple(parsed(item, inner[0], path) for item in items)
+    if any(item.count(":") + 1 != len(kinds_of_parts) for item in items):
+        raise InputError(f"'{path}={text}': the value does not fit; write it as in backbone:0.1,head:2.")
+    return tuple(
+        tuple(parsed(part, kind, path) for part, kind in zip(item.split(":"), kinds_of_parts)) for item in items
+    )
+
+
+def _parsed_part(text: str, wanted: Any, path: str) -> Any:
+    """A whole model, objective or other part: JSON as `tellapart recipes NAME` shows it, or the bare name of a kind."""
+    try:
+        plain = {"kind": text} if text in kinds() else json.loads(text)
+        part = _from_plain(plain, wanted) if isinstance(plain, dict) else None
+    except (json.JSONDecodeError, TypeError) as error:
+        raise InputError(f"'{path}={text}': this part is written as JSON ({error}); {_SHOWN}.") from error
+    if not dataclasses.is_dataclass(part):
+        raise InputError(f"'{path}={text}': this names no part; {_SHOWN}.")
+    return part
+
+
+_SHOWN = "`tellapart recipes NAME` shows such parts, and a model or objective may be named by its kind alone"
+
+
+def _options(wanted: Any) -> tuple[Any, ...]:
+    """The types a field may have."""
+    return typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)

@@ -16,6 +16,7 @@ from torch import nn
 from tellapart.data.batches import Batches
 from tellapart.data.files import read_json
 from tellapart.data.pack import Pack
+from tellapart.device import usable_device
 from tellapart.distributed import agree, barrier, join
 from tellapart.errors import InputError
 from tellapart.objectives.context import Context
@@ -23,6 +24,7 @@ from tellapart.text.vocabulary import Vocabulary
 from tellapart.training.base import take_over
 from tellapart.training.carried import carried_objective, objective_saver
 from tellapart.training.checkpoints import Position, newest_checkpoint, read_position
+from tellapart.training.checks import check_recipe
 from tellapart.training.log import Log
 from tellapart.training.loop import Desk, train_stage
 from tellapart.training.progress import Progress
@@ -71,9 +73,10 @@ class TrainSettings:
 def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
     """Train all stages of a recipe, or what is left of them, and open the finished run."""
     us = join(settings.device)
-    device = torch.device(f"cuda:{us.rank}" if us.world > 1 and settings.device == "cuda" else settings.device)
+    device = usable_device(f"cuda:{us.rank}" if us.world > 1 and settings.device == "cuda" else settings.device)
     pack = Pack(settings.data)
     recipe = override(recipe, settings.set)
+    check_recipe(recipe, pack)
     store = choose_features(pack, recipe.features, settings.features)
     recipe = with_described_model(recipe, open_run)
     done = settings.out / "model.safetensors"
