@@ -13,6 +13,8 @@ import tyro
 
 from tellapart.data.files import write_json, write_text
 from tellapart.data.pack import Pack
+from tellapart.device import usable_device
+from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS, TABLES
 from tellapart.training.run import open_run
 from tellapart.training.run_context import context_for
@@ -42,6 +44,7 @@ class EvaluateOptions:
 
 def evaluate(options: EvaluateOptions) -> dict[str, float]:
     """The figures by name, printed and written."""
+    usable_device(options.device)
     run = open_run(options.run, device=options.device)
     context = context_for(run, Pack(options.data), options.features, options.device)
     name = options.evaluation or run.last_stage.evaluation
@@ -66,6 +69,8 @@ def fullest_evaluation(name: str) -> Callable[..., dict[str, float]]:
     A run that was judged by its loss alone (R2M, which may look at no caption) is evaluated by its captions.
     """
     name = "captions" if name == "loss" else name
+    if name not in EVALUATIONS:
+        raise InputError(f"There is no evaluation '{name}'; choose among {', '.join(EVALUATIONS)}.")
     return EVALUATIONS.get(f"{name}-full", EVALUATIONS[name])
 
 

@@ -15,6 +15,7 @@ import torch
 from tyro.conf import Positional, arg
 
 from tellapart.data.pack import Pack
+from tellapart.device import usable_device
 from tellapart.errors import InputError
 from tellapart.vision.backbones import Backbone, load_backbone, short_name
 from tellapart.vision.pipeline import Pipeline, Target
@@ -73,7 +74,8 @@ def extract(options: ExtractOptions) -> tuple[FeatureStore, ...]:
     if options.imports is not None:
         from tellapart.vision.importers.run import import_features
 
-        return (import_features(options.pack, options.imports, options.name, options.overwrite),)
+        imported = import_features(options.pack, options.imports, options.name, options.overwrite)
+        return _told((imported,), options.progress)
     kinds = _kinds(options.kind)
     pack = Pack(options.pack)
     if not pack.pictures:
@@ -111,10 +113,18 @@ def extract(options: ExtractOptions) -> tuple[FeatureStore, ...]:
         with _progress(options.progress, pipeline, len(pack.pictures)) as tick:
             pipeline.run(options.workers or cores(), tick)
         _refuse_faults(pipeline.faults, pack)
-        return tuple(target.writer.finish() for target in targets)
+        return _told(tuple(target.writer.finish() for target in targets), options.progress)
     finally:
         for target in targets:
             target.writer.close()
+
+
+def _told(stores: tuple[FeatureStore, ...], aloud: bool) -> tuple[FeatureStore, ...]:
+    """Say what there is now, and give it back."""
+    for store in stores if aloud else ():
+        rows = "one row" if store.most_rows == 1 else f"up to {store.most_rows} rows"
+        print(f"{store.folder}: {store.kind}, {len(store)} pictures, {rows} of {store.width} each")
+    return stores
 
 
 def cores() -> int:
@@ -130,18 +140,6 @@ def _kinds(text: str) -> tuple[str, ...]:
             f"There is no kind of features '{text}'; choose among {', '.join(KINDS)}, with commas between."
         )
     return kinds
-
-
-def usable_device(name: str) -> torch.device:
-    """The device called `name`, tried out; auto takes an accelerator where there is one."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        return torch.zeros(1, device=name).device
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(
-            f"The device '{name}' cannot be used ({str(error).splitlines()[0]}); try --device cpu."
-        ) from error
 
 
 def _name(options: ExtractOptions, kind: str, several: bool) -> str:

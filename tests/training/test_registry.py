@@ -1,0 +1,48 @@
+"""Fields of a recipe changed by text, as `--set` gives them: every field is reached, mistakes get a sentence."""
+
+import pytest
+
+from tellapart.errors import InputError
+from tellapart.matching.vse import VSE
+from tellapart.recipes import find_recipe
+from tellapart.training.recipe import Average
+from tellapart.training.registry import override, recipe_from_plain, to_plain
+
+
+def test_a_part_that_is_left_out_begins_with_its_defaults() -> None:
+    recipe = find_recipe("vse++")
+    assert recipe.stages[0].average is None
+    assert override(recipe, ["base.average.start=0.5"]).stages[0].average == Average(start=0.5)
+    assert override(recipe, ['base.average={"kind": "ema"}']).stages[0].average == Average("ema")
+    assert override(recipe, ["base.average.start=0.5", "base.average=none"]) == recipe
+
+
+def test_whole_models_and_pairs() -> None:
+    recipe = override(find_recipe("vse++"), ['base.model={"kind": "vse", "embedding": 16}'])
+    assert recipe.stages[0].model == VSE(embedding=16)
+    assert override(recipe, ["base.model=vse"]).stages[0].model == VSE()
+    recipe = override(recipe, ["base.optimiser.scaled=backbone:0.1,text:2", "base.optimiser.betas=0.5,0.9"])
+    assert recipe.stages[0].optimiser.scaled == (("backbone", 0.1), ("text", 2.0))
+    assert recipe.stages[0].optimiser.betas == (0.5, 0.9)
+    assert recipe_from_plain(to_plain(recipe)) == recipe
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("base.epochs", "not of the form field=value"),
+        ("base.epochs=x", "this field takes int"),
+        ("base.sampling.longest=x", "this field takes int or none"),
+        ("base.epohcs=3", "Stage has no field 'epohcs'"),
+        ("bsae.epochs=3", "no stage 'bsae'; it has base"),
+        ("base.optimiser.scaled=backbone", "write it as in backbone:0.1"),
+        ("base.optimiser.betas=0.9", "takes 2 values"),
+        ("base.model=vsee", "written as JSON"),
+        ("base.model=3", "names no part"),
+        ('base.model={"kind": "vse", "wide": 1}', "VSE has no field wide"),
+        ("base.name.x=3", "leads nowhere"),
+    ],
+)
+def test_mistakes(setting: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        override(find_recipe("vse++"), [setting])
