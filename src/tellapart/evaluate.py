@@ -16,6 +16,7 @@ from tellapart.data.pack import Pack
 from tellapart.device import usable_device
 from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS, TABLES
+from tellapart.evaluation.figures import readable
 from tellapart.training.run import open_run
 from tellapart.training.run_context import context_for
 
@@ -89,6 +90,6 @@ def _print_table(figures: dict[str, float], title: str) -> None:
     table = Table(title=title)
     table.add_column("figure")
     table.add_column("value", justify="right")
-    for name, value in figures.items():
-        table.add_row(name, f"{value:.2f}" if abs(value) >= 1 else f"{value:.4f}")
+    for name, text in readable(figures):
+        table.add_row(name, text)
     Console().print(table)

@@ -14,7 +14,9 @@ from tellapart.captioning.fast_path import as_captioner
 from tellapart.data.files import write_text
 from tellapart.data.pack import Pack
 from tellapart.decoding import beam
+from tellapart.errors import InputError
 from tellapart.evaluate import context_for, fullest_evaluation
+from tellapart.evaluation.figures import readable
 from tellapart.evaluation.retrieval import SplitScores, score_split
 from tellapart.objectives.context import Context
 from tellapart.protocols import Matcher
@@ -44,6 +46,8 @@ class ReportOptions:
 
 def report(options: ReportOptions) -> Path:
     """Write the report and say where it is."""
+    if not options.runs:
+        raise InputError("There is no run to report on: name run folders, as in `tellapart report runs/a --data pack`.")
     pack = Pack(options.data)
     sections: list[tuple[str, str]] = []
     runs = [open_run(folder) for folder in options.runs]
@@ -65,10 +69,12 @@ def report(options: ReportOptions) -> Path:
 def run_sections(run: Run, pack: Pack, options: ReportOptions) -> list[tuple[str, str]]:
     context = context_for(run, pack)
     figures = fullest_evaluation(run.last_stage.evaluation)(run.model, context, options.split)
-    rows = [(name, f"{value:.2f}" if abs(value) >= 1 else f"{value:.4f}") for name, value in figures.items()]
     curves = page.plot(learning_curves(run.folder / "log.jsonl", run.last_stage.monitor), "learning curves")
     title = f"{run.folder.name} ({run.recipe.name})"
-    sections = [(f"{title}: figures", page.table(rows, ("figure", "value"))), (f"{title}: learning", curves)]
+    sections = [
+        (f"{title}: figures", page.table(readable(figures), ("figure", "value"))),
+        (f"{title}: learning", curves),
+    ]
     if isinstance(run.model, Matcher):
         sections.append((f"{title}: finding pictures by words", _retrieval(run, context, options)))
     else:
