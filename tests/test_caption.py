@@ -203,3 +203,7 @@ def test_fine_tuning_on_ones_own_pictures(tmp_path: Path, world: Path, capsys: p
         # Nothing was learned at rate 0, so that what the new run holds is what the old one brought.
         for name, value in open_run(nt).model.state_dict().items():
             torch.testing.assert_close(open_run(out).model.state_dict()[name], value)
+    assert "start fresh" not in capsys.readouterr().err
+    other = ["--data", str(tmp_path / "pack"), "--out", str(tmp_path / "other"), "--quiet", *start]
+    assert main(["train", "neuraltalk2", *other, "nt.model.hidden=20"]) == 0
+    assert "takes 1 of its model's" in capsys.readouterr().err

@@ -120,6 +120,7 @@ class Looker:
         one_core_each = torch.set_num_threads if self.device.type == "cpu" else lambda count: None
         pool = ThreadPoolExecutor(self.workers, initializer=one_core_each, initargs=(1,))
         try:
+            one_core_each(1)  # the reader too: more threads than cores would only wait for each other
             started = 0
             for first in range(0, len(units), each):
                 while started < min(len(units), first + ahead):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import shutil
+import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -175,6 +176,12 @@ def starting_model(stage: Stage, context: Context) -> nn.Module:
         fitting = {k: v for k, v in source.state_dict().items() if k in own and own[k].shape == v.shape}
         if not fitting:
             raise InputError(f"Stage '{stage.name}': no weight of '{stage.start}' fits its model.")
+        if stage.start not in context.models and len(fitting) < len(own):
+            print(
+                f"Stage '{stage.name}' takes {len(fitting)} of its model's {len(own)} weights from {stage.start}; the "
+                "others have another name or shape there and start fresh.",
+                file=sys.stderr,
+            )
         model.load_state_dict(fitting, strict=False)
     for parameter in model.parameters():
         parameter.requires_grad_(True)
