@@ -16,10 +16,11 @@ import torch
 from torch import Tensor
 
 from tellapart.data.pack import Column, Pack
+from tellapart.data.views import AS_THEY_ARE, PixelReader, Views, glances
 from tellapart.errors import InputError
 from tellapart.text.vocabulary import END, PAD, START
 from tellapart.types import Batch, Images, Texts
-from tellapart.vision.store import FeatureStore
+from tellapart.vision.store import FeatureStore, mirror_of
 
 Made = TypeVar("Made")
 
@@ -29,6 +30,7 @@ class Batches:
 
     columns: names of pack columns to bring along (noun masks, sentence targets, concepts).
     longest: sentences are cut to this many words; None keeps them whole.
+    views: whether pixels come along, and whether batches drawn with a seed see pictures mirrored and cut.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Batches:
         device: torch.device | str = "cpu",
         longest: int | None = None,
         resident: bool = False,
+        views: Views = AS_THEY_ARE,
     ) -> None:
         self.pack, self.store, self.longest = pack, store, longest
         self.device = torch.device(device)
@@ -48,24 +51,42 @@ class Batches:
                 "run `tellapart extract` on this pack."
             )
         self.columns: dict[str, Column] = {name: pack.column(name) for name in columns}
-        self.table = torch.from_numpy(np.array(store.values)).to(self.device) if store and resident else None
+        self.views = views
+        self.reader = PixelReader(pack, views) if views.pixels else None
+        self.mirror = mirror_of(store) if store is not None and views.flip else None
+        self.table = self._table(store) if store and resident else None
+        self.mirror_table = self._table(self.mirror) if self.mirror and resident else None
 
-    def images(self, rows: np.ndarray) -> Images:
-        """Pictures at these rows of the pack, on the device."""
+    def _table(self, store: FeatureStore) -> Tensor:
+        return torch.from_numpy(np.array(store.values)).to(self.device)
+
+    def images(self, rows: np.ndarray, seed: tuple[int, ...] | None = None) -> Images:
+        """Pictures at these rows of the pack, on the device; with a seed, as a batch of training sees them."""
         columns = {name: self._tensor(c.values[rows]) for name, c in self.columns.items() if c.per == "picture"}
+        seen = glances(self.views, rows, seed)
+        pixels = None if self.reader is None else self._tensor(self.reader.read(rows, seen).numpy())
         if self.store is None:
             empty = torch.zeros(len(rows), 1, 0, device=self.device)
-            return Images(empty, torch.ones(len(rows), 1, dtype=torch.bool, device=self.device), columns=columns)
-        where, mask = self.store.gather(rows)  # [I, R], [I, R]
-        if self.table is not None:
-            features = self.table[torch.from_numpy(where).to(self.device)].float()
-        else:
-            features = self._tensor(self.store.values[where]).float()
-        kept = self._tensor(mask)
-        if not mask.all():
+            mask = torch.ones(len(rows), 1, dtype=torch.bool, device=self.device)
+            return Images(empty, mask, pixels=pixels, columns=columns)
+        where, inside = self.store.gather(rows)  # [I, R], [I, R]
+        mirrored = np.flatnonzero([glance.mirrored for glance in seen])
+        features = self._features(self.store, self.table, where)
+        boxes = None if self.store.boxes is None else np.asarray(self.store.boxes[where], np.float32)
+        if self.mirror is not None and len(mirrored):
+            swapped = self._features(self.mirror, self.mirror_table, where[mirrored])
+            features = features.index_copy(0, self._tensor(mirrored), swapped)
+            if boxes is not None and self.mirror.boxes is not None:
+                boxes[mirrored] = self.mirror.boxes[where[mirrored]]
+        kept = self._tensor(inside)
+        if not inside.all():
             features = features * kept.unsqueeze(-1)
-        boxes = None if self.store.boxes is None else self._tensor(np.asarray(self.store.boxes[where], np.float32))
-        return Images(features, kept, boxes, columns=columns)
+        return Images(features, kept, None if boxes is None else self._tensor(boxes), pixels, columns)
+
+    def _features(self, store: FeatureStore, table: Tensor | None, where: np.ndarray) -> Tensor:
+        if table is not None:
+            return table[torch.from_numpy(where).to(self.device)].float()
+        return self._tensor(store.values[where]).float()
 
     def texts(self, rows: np.ndarray) -> Texts:
         """Sentences at these rows of the pack, between START and END and padded, on the device."""
@@ -92,7 +113,7 @@ class Batches:
                 columns[name] = self._tensor(aligned)
         return Texts(self._tensor(tokens), self._tensor(counts + 2), columns)
 
-    def batch(self, captions: np.ndarray) -> Batch:
+    def batch(self, captions: np.ndarray, seed: tuple[int, ...] | None = None) -> Batch:
         """These sentences and their pictures, each picture once, in the order they first appear."""
         owners = self.pack.owner[captions]
         if len(owners) and owners.min() < 0:
@@ -101,23 +122,27 @@ class Batches:
         order = np.argsort(first, kind="stable")
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
-        return self._join(unique[order], captions, rank[inverse.reshape(-1)])
+        return self._join(unique[order], captions, rank[inverse.reshape(-1)], seed)
 
-    def pictures_and_captions(self, pictures: np.ndarray, captions: np.ndarray | None = None) -> Batch:
+    def pictures_and_captions(
+        self, pictures: np.ndarray, captions: np.ndarray | None = None, seed: tuple[int, ...] | None = None
+    ) -> Batch:
         """These pictures with all their sentences, or with the given ones."""
         if captions is None:
             captions = np.asarray([c for p in pictures for c in self.pack.captions_of[p]], dtype=np.int64)
         rank = {int(picture): row for row, picture in enumerate(pictures)}
         owner = np.asarray([rank[int(p)] for p in self.pack.owner[captions]], dtype=np.int64)
-        return self._join(pictures, captions, owner)
+        return self._join(pictures, captions, owner, seed)
 
     def unpaired(self, captions: np.ndarray) -> Batch:
         """Sentences alone."""
-        return self._join(np.zeros(0, dtype=np.int64), captions, np.full(len(captions), -1))
+        return self._join(np.zeros(0, dtype=np.int64), captions, np.full(len(captions), -1), None)
 
-    def _join(self, pictures: np.ndarray, captions: np.ndarray, owner: np.ndarray) -> Batch:
+    def _join(
+        self, pictures: np.ndarray, captions: np.ndarray, owner: np.ndarray, seed: tuple[int, ...] | None
+    ) -> Batch:
         return Batch(
-            self.images(pictures),
+            self.images(pictures, seed),
             self.texts(captions),
             self._tensor(np.asarray(owner, dtype=np.int64)),
             self._tensor(pictures),

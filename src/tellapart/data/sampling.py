@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tellapart.data.pack import Pack, Split
+from tellapart.data.views import Views
 from tellapart.errors import InputError
+
+LATER = {"later": True}
+"""A field that recipes did not have at first: left out of their stored form while it has its default value."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,17 @@ class Sampling:
     """Leave out the last batch of an epoch when it is smaller than the others."""
     steps: int | None = None
     """Steps an epoch; None: as many as the data has."""
+    pixels: int = field(default=0, metadata=LATER)
+    """Side of the square of pixels that batches bring, for a model with a backbone of its own; 0: none."""
+    cut: float = field(default=1.0, metadata=LATER)
+    """With pixels: least share of a picture's area in the random part seen in training; 1: the middle, uncut."""
+    flip: bool = field(default=False, metadata=LATER)
+    """See half of the pictures mirrored, drawn anew for each batch. Of features this wants NAME-flip in the pack
+    (`tellapart extract --flip`). Captions that say left or right, and annotated boxes, are not mirrored with them."""
+
+    @property
+    def views(self) -> Views:
+        return Views(self.pixels, self.cut, self.flip)
 
 
 @dataclass(frozen=True)
@@ -38,6 +53,8 @@ class Draw:
 
     captions: np.ndarray
     pictures: np.ndarray | None = None
+    seed: tuple[int, ...] | None = None
+    """Of how its pictures are seen, where mirroring and cutting are random."""
 
 
 def split_rows(pack: Pack, names: str) -> Split:
@@ -66,6 +83,8 @@ def draw_epoch(pack: Pack, sampling: Sampling, seed: tuple[int, ...]) -> list[Dr
             Draw(_some_captions(pack, part, sampling.captions_each, random), part)
             for part in _parts(random.permutation(described), sampling)
         ]
+    if sampling.views.random:
+        draws = [replace(draw, seed=(*seed, index)) for index, draw in enumerate(draws)]
     if sampling.steps is None:
         return draws
     while len(draws) < sampling.steps:
@@ -97,10 +116,10 @@ def share_of_rank(draw: Draw, owner: np.ndarray, rank: int, world: int) -> Draw:
         return draw
     if draw.pictures is not None:
         mine = np.array_split(draw.pictures, world)[rank]
-        return Draw(draw.captions[np.isin(owner[draw.captions], mine)], mine)
+        return Draw(draw.captions[np.isin(owner[draw.captions], mine)], mine, draw.seed)
     owners = owner[draw.captions]
     if len(owners) and owners.min() < 0:
-        return Draw(np.array_split(draw.captions, world)[rank])
+        return Draw(np.array_split(draw.captions, world)[rank], seed=draw.seed)
     unique, first = np.unique(owners, return_index=True)
     mine = np.array_split(unique[np.argsort(first, kind="stable")], world)[rank]
-    return Draw(draw.captions[np.isin(owners, mine)])
+    return Draw(draw.captions[np.isin(owners, mine)], seed=draw.seed)

@@ -38,7 +38,10 @@ class OwnBackbone(nn.Module):
 
     def forward(self, images: Images) -> Images:
         if images.pixels is None:
-            raise InputError("This matcher has its own backbone and reads pixels, but the batches bring features only.")
+            raise InputError(
+                "This matcher has its own backbone and reads pixels, but the batches bring none; ask for them with "
+                f"--set STAGE.sampling.pixels={self.network.preprocessing.size}."
+            )
         grid = self.network.map(images.pixels)  # [I, D, H, W]
         rows = grid.flatten(2).transpose(1, 2)  # [I, H W, D]
         mask = torch.ones(rows.shape[:2], dtype=torch.bool, device=rows.device)

@@ -23,7 +23,8 @@ from tellapart.objectives.context import Context
 from tellapart.reproduce.jobs import Job, Plan, plan
 from tellapart.reproduce.table import Table
 from tellapart.reproduce.work import Bench
-from tellapart.training.loop import made, validation_loss
+from tellapart.training.feed import made
+from tellapart.training.judging import validation_loss
 from tellapart.training.recipe import Schedule, Stage
 from tellapart.training.registry import to_plain
 from tellapart.training.run import inputs_for
@@ -114,7 +115,9 @@ class Prices:
         return Context(
             pack=self.pack,
             inputs=inputs_for(self.pack.vocabulary, facts, load_pretrained=True),
-            batches=Batches(self.pack, store, sampling.columns, device, sampling.longest, self.resident),
+            batches=Batches(
+                self.pack, store, sampling.columns, device, sampling.longest, self.resident, sampling.views
+            ),
             store=store,
             device=device,
             train_split=sampling.split,

@@ -23,12 +23,17 @@ def kinds() -> dict[str, type]:
 def to_plain(value: Any) -> Any:
     """Dataclasses to dicts, tuples to lists; models and objectives carry their `kind`."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        plain = {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        plain = {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value) if _told(f, value)}
         name = {cls: name for name, cls in kinds().items()}.get(type(value))
         return plain if name is None else {"kind": name, **plain} if "kind" not in plain else {"class": name, **plain}
     if isinstance(value, list | tuple):
         return [to_plain(item) for item in value]
     return value
+
+
+def _told(field: dataclasses.Field, value: Any) -> bool:
+    """Fields that recipes did not have at first are told only where they say something: older runs stay the same."""
+    return not field.metadata.get("later") or getattr(value, field.name) != field.default
 
 
 def recipe_from_plain(plain: dict[str, Any]) -> Recipe:

@@ -6,6 +6,7 @@ import torch
 
 from tellapart.data.batches import Batches
 from tellapart.data.pack import Pack
+from tellapart.data.views import Views
 from tellapart.errors import InputError
 from tellapart.objectives.context import Context
 from tellapart.training.run import Run, inputs_for
@@ -23,17 +24,18 @@ def context_for(run: Run, pack: Pack, features: str | None = None, device: str =
     store = None
     if trained_on is not None:
         store = FeatureStore(pack.feature_folder(features or trained_on["name"]))
-        if store.width != trained_on["width"]:
+        if (store.kind, store.width) != (trained_on["kind"], trained_on["width"]):
             raise InputError(
-                f"{store.folder} is {store.width} wide, but {run.folder} was trained on {trained_on['name']} of width "
-                f"{trained_on['width']}; extract the same features, or name them with --features."
+                f"{store.folder} is {store.kind} of width {store.width}, but {run.folder} was trained on "
+                f"{trained_on['name']}, {trained_on['kind']} of width {trained_on['width']}; extract the same, "
+                "or name others with --features."
             )
     sampling = run.last_stage.sampling
     columns = tuple(name for name in sampling.columns if pack.has_column(name))
     return Context(
         pack=pack,
         inputs=inputs_for(run.vocabulary, trained_on, load_pretrained=False),
-        batches=Batches(pack, store, columns, device, None),
+        batches=Batches(pack, store, columns, device, None, views=Views(sampling.pixels)),
         store=store,
         device=torch.device(device),
     )

@@ -142,7 +142,9 @@ def choose_features(pack: Pack, kind: str, name: str | None) -> FeatureStore | N
     """The features a recipe reads: the named ones, or the only ones of its kind."""
     if kind == "none":
         return None
-    names = [name] if name else [n for n in pack.feature_names() if FeatureStore(pack.feature_folder(n)).kind == kind]
+    stores = [FeatureStore(pack.feature_folder(n)) for n in pack.feature_names()]
+    # Features of mirror images are the other half of those they mirror: never chosen alone unless named.
+    names = [name] if name else [s.name for s in stores if s.kind == kind and not s.facts.get("flipped")]
     if not names:
         have = ", ".join(pack.feature_names()) or "none at all"
         raise InputError(
@@ -206,7 +208,15 @@ def _context(
     return Context(
         pack=pack,
         inputs=inputs_for(pack.vocabulary, features, load_pretrained=True),
-        batches=Batches(pack, store, stage.sampling.columns, device, stage.sampling.longest, settings.resident),
+        batches=Batches(
+            pack,
+            store,
+            stage.sampling.columns,
+            device,
+            stage.sampling.longest,
+            settings.resident,
+            stage.sampling.views,
+        ),
         store=store,
         device=device,
         train_split=stage.sampling.split,

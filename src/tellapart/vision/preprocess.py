@@ -62,6 +62,21 @@ def read_square(path: Path, preprocessing: Preprocessing, resize: Resize) -> Squ
     return Square(resized[0, :, top : top + size, left : left + size], window)
 
 
+def read_middle(path: Path, size: int) -> Tensor:  # [3, S, S] uint8
+    """The middle of a picture, as networks that train on pixels are evaluated."""
+    return read_square(path, Preprocessing(size, (0, 0, 0), (1, 1, 1)), "crop").pixels
+
+
+def read_part(path: Path, size: int, part: Box) -> Tensor:  # [3, S, S] uint8
+    """A part of a picture, x1 y1 x2 y2 in fractions of it, stretched to a square."""
+    share = max(0.1, min(part[2] - part[0], part[3] - part[1]))
+    whole = torch.from_numpy(read_picture(path, round(size / share))).permute(2, 0, 1).unsqueeze(0)  # [1, 3, H, W]
+    height, width = whole.shape[2:]
+    left, top = min(width - 1, int(part[0] * width)), min(height - 1, int(part[1] * height))
+    right, bottom = max(left + 1, round(part[2] * width)), max(top + 1, round(part[3] * height))
+    return _resized(whole[:, :, top:bottom, left:right].contiguous(), size, size, "bilinear")[0]
+
+
 def read_picture(path: Path, short: int) -> np.ndarray:
     """A picture upright in RGB [H, W, 3]; a JPEG is decoded at the smallest scale that keeps `short` pixels a side."""
     try:

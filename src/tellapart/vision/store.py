@@ -87,3 +87,14 @@ class FeatureStore:
     def _optional(self, name: str) -> np.ndarray | None:
         path = self.folder / f"{name}.npy"
         return np.load(path, mmap_mode="r") if path.is_file() else None
+
+
+def mirror_of(store: FeatureStore) -> FeatureStore:
+    """The features of the mirror images, NAME-flip beside NAME, row by row those of the same pictures."""
+    folder = store.folder.with_name(f"{store.name}-flip")
+    if not (folder / "features.json").is_file():
+        raise InputError(f"There are no features of mirror images at {folder}; run `tellapart extract` with --flip.")
+    mirror = FeatureStore(folder)
+    if mirror.width != store.width or not np.array_equal(mirror.offsets, store.offsets):
+        raise InputError(f"{folder} are not the mirror images of {store.folder}; extract both again with --flip.")
+    return mirror

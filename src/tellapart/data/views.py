@@ -1,0 +1,91 @@
+"""How pictures are looked at: as they are, or, in training, mirrored and cut at random, as pixels or as features.
+
+What is random comes from the batch's own seed and the picture's row alone. So a resumed run sees what the whole one
+would have seen, and two processes see what one would have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tellapart.data.pack import Pack
+from tellapart.errors import InputError
+
+RATIO = 4 / 3
+"""A random part is at most this much wider than high, or higher than wide, beside the whole picture's own shape."""
+
+
+@dataclass(frozen=True)
+class Views:
+    """Which liberties a stage takes with its pictures."""
+
+    pixels: int = 0
+    """Side of the square of pixels that batches bring; 0: none."""
+    cut: float = 1.0
+    """Least share of the picture's area in a random part of it; 1: no cutting."""
+    flip: bool = False
+    """Half of the pictures are mirrored."""
+
+    @property
+    def random(self) -> bool:
+        return self.flip or (self.pixels > 0 and self.cut < 1)
+
+
+AS_THEY_ARE = Views()
+
+
+@dataclass(frozen=True)
+class Glance:
+    """One picture seen once."""
+
+    mirrored: bool = False
+    part: tuple[float, float, float, float] | None = None
+    """x1 y1 x2 y2 in fractions of the picture; None is the middle, as evaluation sees it."""
+
+
+def glances(views: Views, rows: np.ndarray, seed: Sequence[int] | None) -> list[Glance]:
+    """How each picture is seen in the batch with this seed; None: as it is."""
+    if seed is None or not views.random:
+        return [Glance()] * len(rows)
+    return [_glance(views, np.random.default_rng([*seed, int(row)])) for row in rows]
+
+
+def _glance(views: Views, random: np.random.Generator) -> Glance:
+    mirrored = bool(views.flip and random.random() < 0.5)
+    if views.cut >= 1:
+        return Glance(mirrored)
+    area, ratio = random.uniform(views.cut, 1), math.exp(random.uniform(-math.log(RATIO), math.log(RATIO)))
+    width, height = min(1.0, math.sqrt(area * ratio)), min(1.0, math.sqrt(area / ratio))
+    left, top = random.uniform(0, 1 - width), random.uniform(0, 1 - height)
+    return Glance(mirrored, (left, top, left + width, top + height))
+
+
+class PixelReader:
+    """Opens pictures of a pack as uint8 squares, several at a time."""
+
+    def __init__(self, pack: Pack, views: Views) -> None:
+        if pack.pictures and not any(picture.file for picture in pack.pictures):
+            raise InputError(f"{pack.folder} has features but no picture files, and this recipe reads pixels.")
+        self.pack, self.views = pack, views
+        self.pool = ThreadPoolExecutor(thread_name_prefix="pixels")
+
+    def read(self, rows: np.ndarray, seen: Sequence[Glance]) -> Tensor:  # [I, 3, S, S] uint8
+        side = self.views.pixels
+        if not len(rows):
+            return torch.zeros(0, 3, side, side, dtype=torch.uint8)
+        return torch.stack(list(self.pool.map(self._one, rows.tolist(), seen)))
+
+    def _one(self, row: int, glance: Glance) -> Tensor:
+        # Pillow is wanted only here: stages that read features train without it.
+        from tellapart.vision.preprocess import read_middle, read_part
+
+        path, side = self.pack.picture_path(row), self.views.pixels
+        square = read_middle(path, side) if glance.part is None else read_part(path, side, glance.part)
+        return square.flip(2) if glance.mirrored else square
