@@ -20,7 +20,7 @@ from tellapart.objectives.context import Context
 from tellapart.objectives.likelihood import Likelihood
 from tellapart.objectives.ranking import Ranking
 from tellapart.text.vocabulary import Vocabulary
-from tellapart.training.loop import prefetched, timed
+from tellapart.training.feed import prefetched, timed
 from tellapart.training.optimisers import build_optimiser
 from tellapart.training.recipe import Optimiser
 from tellapart.training.run import inputs_for

@@ -32,7 +32,7 @@ def gradients(pack_folder: Path, recipe_name: str):
     from tellapart.distributed import join
     from tellapart.objectives.context import Context
     from tellapart.recipes import find_recipe
-    from tellapart.training.loop import prefetched
+    from tellapart.training.feed import prefetched
     from tellapart.training.registry import override
     from tellapart.training.run import inputs_for
     from tellapart.training.train import choose_features

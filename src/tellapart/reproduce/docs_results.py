@@ -31,7 +31,7 @@ def write_results(tables: Iterable[Table], cache: Cache, path: Path) -> list[str
     for table in tables:
         for number, data in enumerate(data_of(table, cache)):
             filled = fill(table, cache, data)
-            if len(filled.results) * 2 < len(table.rows):
+            if len(filled.results) * 4 < len(table.rows):
                 continue  # a table of blanks says nothing; its few rows stand in another table too
             sections.append(as_markdown(filled, _draw(filled, path.parent, number)))
             names.append(table.name)

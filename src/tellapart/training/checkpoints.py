@@ -105,9 +105,9 @@ def restore_checkpoint(
     for name, value in _under(tensors, "optimiser.").items():
         index, key = name.split(".", 1)
         moments.setdefault(int(index), {})[key] = value
-    for name, number in plain["numbers"].items():
+    for name, plain_value in plain["numbers"].items():
         index, key = name.split(".", 1)
-        moments.setdefault(int(index), {})[key] = number
+        moments.setdefault(int(index), {})[key] = plain_value
     optimiser.load_state_dict({"state": moments, "param_groups": plain["groups"]})
     if average is not None:
         average.count = plain["average"]
@@ -120,9 +120,9 @@ def restore_checkpoint(
     kind, spot, has_gauss, cached = plain["numpy"]
     np.random.set_state((kind, tensors["random.numpy"].numpy().astype(np.uint32), spot, has_gauss, cached))
     torch.set_rng_state(tensors["random.torch"])
-    for index in range(torch.cuda.device_count()):
-        if f"random.cuda{index}" in tensors:
-            torch.cuda.set_rng_state(tensors[f"random.cuda{index}"], index)
+    for number in range(torch.cuda.device_count()):
+        if f"random.cuda{number}" in tensors:
+            torch.cuda.set_rng_state(tensors[f"random.cuda{number}"], number)
 
 
 def _random_tensors() -> dict[str, Tensor]:

@@ -110,7 +110,7 @@ def _changed(value: Any, parts: list[str], text: str, path: str) -> Any:
     if parts[1:]:
         # A part that is left out (`average`) begins with its defaults when one of its fields is set.
         if held is None:
-            held = next((option() for option in _options(wanted) if dataclasses.is_dataclass(option)), None)
+            held = next((o() for o in _options(wanted) if isinstance(o, type) and dataclasses.is_dataclass(o)), None)
         new = _changed(held, parts[1:], text, path)
     else:
         new = parsed(text, wanted, path)

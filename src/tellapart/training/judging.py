@@ -1,0 +1,63 @@
+"""How good an epoch was: an evaluation on validation, the best so far, and how long ago that was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import nn
+
+from tellapart.data.sampling import draw_epoch
+from tellapart.distributed import agree, group
+from tellapart.errors import InputError
+from tellapart.evaluation import EVALUATIONS
+from tellapart.objectives.context import Context
+from tellapart.training.averaging import WeightAverage
+from tellapart.training.checkpoints import Position
+from tellapart.training.feed import made
+from tellapart.training.recipe import Stage
+
+
+def judge(
+    stage: Stage,
+    position: Position,
+    objective: nn.Module,
+    average: WeightAverage | None,
+    context: Context,
+    save_best: Callable[[nn.Module], None],
+) -> dict[str, float]:
+    """Evaluate on validation where it is due; remember the best and how long ago it was."""
+    if (position.epoch + 1) % stage.evaluate_every and position.epoch + 1 < stage.epochs:
+        return {}
+    judged: dict[str, float] = {}
+    if group().is_main:
+        with average.evaluated() if average else torch.no_grad(), torch.no_grad():
+            kept = objective.eval().get_submodule("model")
+            if stage.evaluation == "loss":
+                judged = validation_loss(objective, context, stage)
+            else:
+                judged = EVALUATIONS[stage.evaluation](kept, context, stage.validation_split)
+            if stage.monitor not in judged:
+                raise InputError(f"'{stage.monitor}' is not among the evaluation's figures: {', '.join(judged)}.")
+            value = judged[stage.monitor] * (-1 if stage.monitor == "loss" else 1)
+            if position.best is None or value > position.best:
+                position.best, position.stale = value, 0
+                save_best(kept)
+            else:
+                position.stale += 1
+    judged, position.best, position.stale = agree((judged, position.best, position.stale))
+    return judged
+
+
+def validation_loss(objective: nn.Module, context: Context, stage: Stage) -> dict[str, float]:
+    """The objective's own figures, averaged over the validation split in a fixed order."""
+    plain = replace(stage.sampling, cut=1.0, flip=False)
+    sampling = replace(plain, split=stage.validation_split, drop_last=False, steps=None)
+    sums: dict[str, float] = {}
+    draws = draw_epoch(context.pack, sampling, (0, 0, 0))
+    for draw in draws:
+        for name, value in objective(made(context.batches, draw)).items():
+            if value.numel() == 1:
+                sums[name] = sums.get(name, 0.0) + float(value) / len(draws)
+    return sums
