@@ -86,6 +86,14 @@ def test_from_training_to_figures(tiny_pack: Path, tmp_path: Path, capsys: pytes
     assert 0 <= figures["i2t_r1"] <= 100
 
 
+def test_a_refused_run_leaves_nothing_in_the_way(tiny_pack: Path, tmp_path: Path) -> None:
+    call = ["train", "vse++", "--data", str(tiny_pack), "--out", str(tmp_path / "run"), "--quiet", "--set"]
+    small = ["base.model.embedding=16", "base.model.word_width=8", "base.epochs=1"]
+    assert main([*call, *small, "base.frozen=nothing-of-this-name"]) == 1
+    assert not (tmp_path / "run").exists()
+    assert main([*call, *small]) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -112,7 +120,7 @@ def test_a_pack_with_other_words_or_widths_is_refused(
     assert main(["train", "vse++", "--data", str(tiny_pack), "--out", run, "--quiet", "--set", "base.epochs=1"]) == 0
     wide = make_tiny_pack(tmp_path / "wide", width=24)
     assert main(["evaluate", run, "--data", str(wide.folder)]) == 1
-    assert "is 24 wide" in capsys.readouterr().err
+    assert "of width 24" in capsys.readouterr().err
     (wide.folder / "vocabulary.json").write_text(json.dumps([*wide.vocabulary.words, "zebra"]))
     assert main(["evaluate", run, "--data", str(wide.folder)]) == 1
     assert "another vocabulary" in capsys.readouterr().err
