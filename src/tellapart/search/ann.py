@@ -19,6 +19,8 @@ EXACT_BELOW = 50_000
 """Rows; fewer are searched exactly."""
 CELL = 2_500
 """Rows a cell of the approximate index."""
+MOST_CELLS = 4_096
+"""Finding a row's cell takes time in proportion to their number, so tables beyond ten million get larger cells."""
 REFINE = 10
 """Times as many rows as are asked for are compared by their full vectors."""
 WANTED_RECALL = 0.97
@@ -49,7 +51,7 @@ def built(store: Store) -> Built | None:
 def build_if_large(store: Store, queries: np.ndarray, exact_below: int = EXACT_BELOW) -> Built | None:
     """Build, or build anew where the table has outgrown it; None where nothing had to be built.
 
-    queries [Q, E]: recall is measured on these.
+    queries [Q, E], at least two: recall is measured on these.
     """
     rows, there = len(store), built(store)
     if rows < exact_below or (there is not None and rows < REBUILD_GROWTH * there.rows):
@@ -61,20 +63,24 @@ def build(store: Store, queries: np.ndarray) -> Built:
     from lancedb.index import IvfRq
 
     rows = len(store)
-    cells = max(2, rows // CELL)
+    cells = min(max(2, rows // CELL), MOST_CELLS)
     config = IvfRq(distance_type="cosine", num_partitions=cells, max_iterations=15, sample_rate=64)
     store.table.create_index("vector", config=config, replace=True)
     truth = exact_neighbours(store, queries, NEIGHBOURS)  # [Q, 10]
-    nprobes, recall = 8, 0.0
-    while True:
-        found = [approximate(store, query, NEIGHBOURS, nprobes) for query in queries]
-        recall = float(np.mean([len(np.intersect1d(a, b)) / len(b) for a, b in zip(found, truth)]))
-        if recall >= WANTED_RECALL or nprobes >= cells:
-            break
+    # Chosen on every other query and reported on the rest, so that the choice does not flatter its own figure.
+    nprobes = 8
+    while nprobes < cells and share_found(store, queries[::2], truth[::2], nprobes) < WANTED_RECALL:
         nprobes = min(cells, nprobes * 3 // 2)
-    facts = {NPROBES: str(nprobes), RECALL: f"{recall:.4f}", ROWS: str(rows)}
+    recall = round(share_found(store, queries[1::2], truth[1::2], nprobes), 4)
+    facts = {NPROBES: str(nprobes), RECALL: str(recall), ROWS: str(rows)}
     store.table.update_field_metadata({"path": "vector", "metadata": facts})
     return Built(nprobes, recall, rows)
+
+
+def share_found(store: Store, queries: np.ndarray, truth: Sequence[np.ndarray], nprobes: int) -> float:
+    """The share of each query's true neighbours that the approximate index finds, on average."""
+    found = [approximate(store, query, len(true), nprobes) for query, true in zip(queries, truth)]
+    return float(np.mean([len(np.intersect1d(some, true)) / len(true) for some, true in zip(found, truth)]))
 
 
 def search(store: Store, query: np.ndarray, count: int, nprobes: int, where: str = "") -> Any:
@@ -108,7 +114,7 @@ def as_matrix(column: Any, width: int) -> np.ndarray:
     return column.flatten().to_numpy(zero_copy_only=False).astype(np.float32).reshape(-1, width)
 
 
-def sample_queries(store: Store, words: Any, count: int = 50, seed: int = 0) -> np.ndarray:
+def sample_queries(store: Store, words: Any, count: int = 100, seed: int = 0) -> np.ndarray:
     """What people may ask: stored pictures, and their captions as sentences where there are any [Q, E].
 
     Sentences lie apart from pictures in a joint space, so recall on pictures alone would flatter.

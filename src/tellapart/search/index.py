@@ -119,6 +119,8 @@ def update_index(
     tick: Callable[[int], None] = lambda photos: None,
 ) -> Changes:
     """Make the index say what the folders hold. `engine_for` is given the hashes of the contents that are known."""
+    if not folders:
+        raise InputError("Name at least one folder of photos.")
     roots = [str(folder.resolve()) for folder in folders]
     for root in roots:
         if not os.path.isdir(root):
@@ -245,7 +247,7 @@ def _refuse_emptied(store: Store, roots: Sequence[str], gone: Sequence[str], for
     if forget or not gone:
         return
     for root in roots:
-        if any(Path(path).is_relative_to(root) for path in gone[:1]) and next(photos_in(Path(root)), None) is None:
+        if any(path.startswith(root + os.sep) for path in gone) and next(photos_in(Path(root)), None) is None:
             raise InputError(
                 f"{root} holds no photos now, but photos of it are in the index {store.where}. If its disk is not "
                 "mounted, mount it; if they are meant to go, say --forget."

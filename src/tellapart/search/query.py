@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -103,6 +104,7 @@ class Searcher:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._held: _Held | None = None
+        self._reading = threading.Lock()
 
     def nearest(
         self, query: np.ndarray, count: int = NEIGHBOURS, filters: Filters | None = None, exact: bool = False
@@ -130,11 +132,12 @@ class Searcher:
         return [_found(row, float(scores[place])) for row, place in zip(rows, best.tolist())]
 
     def _hold(self) -> _Held:
-        held, version = self._held, self.store.version
-        if held is None or held.version != version:
-            held = _read(self.store, version)
-            self._held = held
-        return held
+        with self._reading:  # so that many clients wait for one reading instead of each reading for itself
+            version = self.store.version
+            if self._held is None or self._held.version != version:
+                self._held = None
+                self._held = _read(self.store, version)
+            return self._held
 
 
 def _read(store: Store, version: int) -> _Held:

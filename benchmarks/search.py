@@ -1,0 +1,163 @@
+"""Search: a query over 100,000 vectors exactly and over a million approximately; indexing beside the bare backbone.
+
+Vectors are made up: 2,000 clumps in 64 dimensions, spread over all dimensions with noise, of length one. Queries are
+made in the same way and are not in the table. The million (minutes of building) is made only with `--rows 1000000`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmarks.extraction import BACKBONE, PICTURES, bare_in_workers, benchmark_pack
+from tellapart.extract import CPU_BATCH, cores
+from tellapart.looking import Look, Looker
+from tellapart.search.ann import build
+from tellapart.search.embedder import Embedded
+from tellapart.search.index import local_engine, update_index
+from tellapart.search.query import Searcher
+from tellapart.search.store import About, Store, open_or_make
+from tellapart.vision.preprocess import read_square
+
+EXACT_ROWS, EXACT_WIDTH = 100_000, 1024
+APPROXIMATE_WIDTH = 512
+QUERIES = 50
+PIECE = 20_000
+
+
+class Projected:
+    """The backbone's vectors through a fixed matrix: what indexing costs besides the matcher's own small layers."""
+
+    fingerprint, width = "benchmark", 1024
+
+    def __init__(self, device: str) -> None:
+        self.looker = Looker(Look(BACKBONE, "vector", "squash", 1, 1280), device)
+        self.matrix = torch.randn(1280, self.width, generator=torch.Generator().manual_seed(0)).to(device)
+
+    def photos(self, paths: Sequence[Path]) -> Iterator[Embedded]:
+        for looked in self.looker.look_at(paths, 64):
+            vectors = torch.nn.functional.normalize(looked.images.pooled() @ self.matrix)
+            yield Embedded(looked.photos, vectors.cpu().numpy(), None, looked.faults)
+
+    def words(self, sentences: Sequence[str]) -> np.ndarray:
+        raise NotImplementedError("this benchmark reads no words")
+
+
+def made_up(rows: int, width: int, seed: int) -> np.ndarray:
+    world, random = np.random.default_rng(0), np.random.default_rng(seed)
+    centres = world.standard_normal((2_000, 64)).astype(np.float32)
+    basis = world.standard_normal((64, width)).astype(np.float32)
+    inner = centres[random.integers(0, len(centres), rows)] + random.standard_normal((rows, 64)).astype(np.float32)
+    vectors = inner @ basis + 2 * random.standard_normal((rows, width)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def fill(where: Path, rows: int, width: int) -> Store:
+    import pyarrow as pa
+
+    store = open_or_make(str(where), About("benchmark", "benchmark", "", width))
+    schema = store.schema()
+    for first in range(0, rows, PIECE):
+        count = min(PIECE, rows - first)
+        vectors = made_up(count, width, 1 + first).astype(np.float16)
+        columns = {name: pa.nulls(count, schema.field(name).type) for name in schema.names}
+        columns["path"] = pa.array([f"/photos/{row}.jpg" for row in range(first, first + count)])
+        columns["folder"] = pa.array(["/photos"] * count)
+        columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), width)
+        store.add(pa.table(columns, schema=schema))
+    return store
+
+
+def milliseconds(searcher: Searcher, queries: np.ndarray) -> tuple[float, float]:
+    """Median and 95th percentile of one query for ten photos, after a first one that is not counted."""
+    searcher.nearest(queries[0])
+    taken = []
+    for query in queries:
+        begun = time.perf_counter()
+        searcher.nearest(query)
+        taken.append(1000 * (time.perf_counter() - begun))
+    return statistics.median(taken), float(np.percentile(taken, 95))
+
+
+def exact(folder: Path) -> None:
+    store = fill(folder / "exact", EXACT_ROWS, EXACT_WIDTH)
+    median, slow = milliseconds(Searcher(store), made_up(QUERIES, EXACT_WIDTH, 0))
+    print(f"exact, {EXACT_ROWS:,} x {EXACT_WIDTH}: {median:.1f} ms a query (95% below {slow:.1f}); wanted < 50")
+
+
+def approximate(folder: Path, rows: int) -> None:
+    store = fill(folder / "approximate", rows, APPROXIMATE_WIDTH)
+    begun = time.perf_counter()
+    made = build(store, made_up(2 * QUERIES, APPROXIMATE_WIDTH, 2**31))
+    seconds = time.perf_counter() - begun
+    median, slow = milliseconds(Searcher(store), made_up(QUERIES, APPROXIMATE_WIDTH, 0))
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(
+        f"approximate, {rows:,} x {APPROXIMATE_WIDTH}: {median:.1f} ms a query (95% below {slow:.1f}); wanted < 30. "
+        f"Recall@10 {made.recall:.3f} with {made.nprobes} cells; wanted >= 0.95. Built in {seconds:.0f} s; "
+        f"at most {memory:.1f} GB held"
+    )
+
+
+def indexing(folder: Path, device: str, pictures: int) -> None:
+    """Pictures a second beside the bare backbone fed tensors in memory, and a second run with nothing new."""
+    photos = folder / "photos"
+    (folder / "pack").mkdir()
+    pack = benchmark_pack(folder / "pack")
+    originals = [pack.picture_path(row) for row in range(len(pack.pictures))]
+    photos.mkdir()
+    for row in range(pictures):
+        original = originals[row % len(originals)]
+        shutil.copyfile(original, photos / f"{row}{original.suffix}")
+        with (photos / f"{row}{original.suffix}").open("ab") as file:
+            file.write(row.to_bytes(8, "little"))  # behind the picture's end: the same pixels, other bytes
+    embedder = Projected(device)
+    preprocessing = embedder.looker.backbone.preprocessing
+    pixels = torch.stack([read_square(path, preprocessing, "squash").pixels for path in originals]).to(device)
+    batches = pixels.contiguous(memory_format=torch.channels_last).split(CPU_BATCH)
+
+    def bare_round() -> float:
+        begun = time.perf_counter()
+        bare_in_workers(embedder.looker.backbone, batches, cores())
+        return len(pixels) / (time.perf_counter() - begun)
+
+    bare_round()
+    rates = [bare_round() for _ in range(3)]
+    store = open_or_make(str(folder / "index"), About("benchmark", "benchmark", "", 1024))
+    seconds = []
+    for _ in range(2):
+        begun = time.perf_counter()
+        update_index(store, [photos], lambda contents: local_engine(embedder, contents))
+        seconds.append(time.perf_counter() - begun)
+    rates += [bare_round() for _ in range(3)]
+    rate, bare = pictures / seconds[0], statistics.median(rates)
+    print(f"indexing {pictures:,} photos: {rate:.1f} a second, {rate / bare:.0%} of the bare backbone's {bare:.1f}")
+    print(f"a second run with nothing new: {seconds[1]:.2f} s")
+
+
+def main(device: str = "cpu", rows: int = EXACT_ROWS, pictures: int = PICTURES) -> None:
+    """`rows`: of the approximate search; a tenth of a million unless more are asked for."""
+    torch.set_num_threads(os.cpu_count() or 1)
+    with tempfile.TemporaryDirectory() as temporary:
+        exact(Path(temporary))
+        approximate(Path(temporary), rows)
+        indexing(Path(temporary), device, pictures)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--rows", type=int, default=EXACT_ROWS)
+    parser.add_argument("--pictures", type=int, default=PICTURES)
+    options = parser.parse_args()
+    main(options.device, options.rows, options.pictures)
