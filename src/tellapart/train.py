@@ -8,8 +8,9 @@ from typing import Annotated
 import tyro
 
 from tellapart.bundled import run_folder
+from tellapart.errors import InputError
 from tellapart.recipes import RECIPES, find_recipe
-from tellapart.training.run import Run
+from tellapart.training.run import Run, forget_run
 from tellapart.training.train import TrainSettings, train_recipe
 
 
@@ -30,4 +31,12 @@ def train(options: TrainOptions) -> Run:
     name = options.recipe
     if name not in RECIPES and (run_folder(name) / "recipe.json").is_file():
         name = str(run_folder(name) / "recipe.json")
-    return train_recipe(find_recipe(name), options.settings)
+    recipe, out = find_recipe(name), options.settings.out
+    begun = (out / "recipe.json").is_file()
+    try:
+        return train_recipe(recipe, options.settings)
+    except InputError:
+        if not begun:
+            # The call is about to be mended and made again: nothing of it should stand in the way.
+            forget_run(out)
+        raise

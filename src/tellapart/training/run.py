@@ -90,6 +90,16 @@ def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore |
     write_json(folder / "data.json", {**described, "features": features})
 
 
+def forget_run(folder: Path) -> None:
+    """Take back `describe_run` where nothing has been learned yet; what has been learned, and any other file, stays."""
+    if any((folder / name).exists() for name in ("checkpoints", "stages", "model.safetensors")) or not folder.is_dir():
+        return
+    for name in ("recipe.json", "vocabulary.json", "data.json", "log.jsonl"):
+        (folder / name).unlink(missing_ok=True)
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
 def inputs_for(vocabulary: Vocabulary, features: dict[str, Any] | None, load_pretrained: bool) -> ModelInputs:
     facts = features or {"width": 0, "rows": 0}
     return ModelInputs(vocabulary, int(facts["width"]), int(facts["rows"]), load_pretrained)
