@@ -49,7 +49,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Draw:
-    """The rows of one batch; `captions` None means all of each picture's, empty means none."""
+    """The rows of one batch; `pictures` None means those that the captions belong to."""
 
     captions: np.ndarray
     pictures: np.ndarray | None = None

@@ -21,7 +21,7 @@ class Context:
     pack: Pack
     inputs: ModelInputs
     batches: Batches
-    """Makes `Batch`es of any rows: `batches.epoch(...)` in training, `batches.in_order(split)` in evaluation."""
+    """Makes `Batch`es of any rows of the pack, with the columns and pixels that the stage asked for."""
     store: FeatureStore | None
     device: torch.device
     train_split: str = "train"
