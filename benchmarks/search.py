@@ -14,12 +14,13 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from benchmarks.extraction import BACKBONE, PICTURES, bare_in_workers, benchmark_pack
+from benchmarks.extraction import BACKBONE, PICTURES, Cost, bare_in_workers, benchmark_pack
 from tellapart.extract import CPU_BATCH, cores
 from tellapart.looking import Look, Looker
 from tellapart.search.ann import build
@@ -125,24 +126,24 @@ def indexing(folder: Path, device: str, pictures: int) -> None:
     preprocessing = embedder.looker.backbone.preprocessing
     pixels = torch.stack([read_square(path, preprocessing, "squash").pixels for path in originals]).to(device)
     batches = pixels.contiguous(memory_format=torch.channels_last).split(CPU_BATCH)
-
-    def bare_round() -> float:
-        begun = time.perf_counter()
-        bare_in_workers(embedder.looker.backbone, batches, cores())
-        return len(pixels) / (time.perf_counter() - begun)
-
-    bare_round()
-    rates = [bare_round() for _ in range(3)]
+    bare, indexed, again = Cost(), Cost(), Cost()
+    work = partial(bare_in_workers, embedder.looker.backbone, batches, cores())
+    work()
+    for _ in range(3):
+        bare.measure(work)
     store = open_or_make(str(folder / "index"), About("benchmark", "benchmark", "", 1024))
-    seconds = []
-    for _ in range(2):
-        begun = time.perf_counter()
-        update_index(store, [photos], lambda contents: local_engine(embedder, contents))
-        seconds.append(time.perf_counter() - begun)
-    rates += [bare_round() for _ in range(3)]
-    rate, bare = pictures / seconds[0], statistics.median(rates)
-    print(f"indexing {pictures:,} photos: {rate:.1f} a second, {rate / bare:.0%} of the bare backbone's {bare:.1f}")
-    print(f"a second run with nothing new: {seconds[1]:.2f} s")
+    update = partial(update_index, store, [photos], lambda contents: local_engine(embedder, contents))
+    indexed.measure(update)
+    for _ in range(3):
+        bare.measure(work)
+    again.measure(update)
+    rate, bare_rate = pictures / indexed.wall[0], len(pixels) / statistics.median(bare.wall)
+    effort, bare_effort = indexed.processor[0] / pictures, statistics.median(bare.processor) / len(pixels)
+    print(
+        f"indexing {pictures:,} photos: {rate:.1f} a second, {rate / bare_rate:.0%} of the bare backbone's "
+        f"{bare_rate:.1f}; {1000 * effort:.2f} ms of a core each, {bare_effort / effort:.0%} by core time"
+    )
+    print(f"a second run with nothing new: {again.wall[0]:.2f} s")
 
 
 def main(device: str = "cpu", rows: int = EXACT_ROWS, pictures: int = PICTURES) -> None:

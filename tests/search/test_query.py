@@ -113,6 +113,13 @@ def test_a_large_table_gets_an_approximate_index_that_is_measured(tmp_path: Path
         hits += len(truth & {one.path for one in Searcher(store).nearest(vectors[row], 10)})
     assert hits / 200 >= 0.9
     assert ann.build_if_large(store, queries, exact_below=6000) is None
+    row = store.table.search().where("path = '/p/7'").to_arrow()
+    for name, put in (("/p/later", store.add), ("/p/7", store.put)):
+        put(row.set_column(0, "path", pa.array([name])).cast(store.schema()))
+        assert {"/p/7", name} <= {one.path for one in Searcher(store).nearest(vectors[7], 5)}
+    store.tidy()
+    assert ann.built(store) == made and "/p/later" in {one.path for one in Searcher(store).nearest(vectors[7], 5)}
+    store.delete(["/p/later"])
     exact = Searcher(store).nearest(vectors[0], 10, exact=True)
     assert {one.path for one in exact} == {f"/p/{place}" for place in np.argsort(-(vectors @ vectors[0]))[:10]}
 

@@ -17,6 +17,7 @@ import numpy as np
 import tyro
 
 from tellapart.bundled import PREFIX
+from tellapart.device import usable_device
 from tellapart.errors import InputError
 from tellapart.search.ann import Built, build_if_large, built, sample_queries
 from tellapart.search.embedder import Embedder, Embeds
@@ -60,8 +61,9 @@ def index(options: IndexOptions) -> Changes:
     if options.chunk < 1:
         raise InputError(f"A chunk holds at least one photo, not {options.chunk}.")
     captioner = "" if options.captioner in ("", "none") else options.captioner
+    device = str(usable_device(options.device))
     make: Callable[[], Embeds] = functools.partial(
-        Embedder, options.matcher, captioner, options.device, options.workers if options.engine == "local" else 1
+        Embedder, options.matcher, captioner, device, options.workers if options.engine == "local" else 1
     )
     embedder = make()
     about = About(embedder.fingerprint, _lasting(options.matcher), _lasting(captioner), embedder.width)
@@ -170,7 +172,8 @@ def search(options: SearchOptions) -> list[Found]:
     )
     store = open_store(options.index)
     matcher = options.matcher or store.about.matcher
-    embedder = Embedder(matcher, device=options.device)
+    device = usable_device(options.device)
+    embedder = Embedder(matcher, device=device)
     refuse_others(store, embedder.fingerprint, matcher)
     said = [*embedder.words([options.words])] if options.words else []
     unsaid = [*embedder.words(options.without)] if options.without else []
@@ -183,7 +186,7 @@ def search(options: SearchOptions) -> list[Found]:
     if options.rerank:
         from tellapart.search.rerank import Reranker
 
-        found = Reranker(options.rerank, options.device).rerank(found, options.words, options.share)[: options.count]
+        found = Reranker(options.rerank, device).rerank(found, options.words, options.share)[: options.count]
     if options.sheet is not None:
         from tellapart.search.sheet import write_sheet
 
