@@ -187,14 +187,24 @@ def _print_scores(result: dict[str, Any]) -> None:
         else None,
     )
     table.add_column("metric")
-    for name in result["candidates"]:
-        table.add_column(Path(name).name, justify="right")
+    for title in _titles(list(result["candidates"])):
+        table.add_column(title, justify="right")
     for metric in first["corpus"]:
         table.add_row(metric, *(_cell(entry, metric) for entry in result["candidates"].values()))
     table.add_section()
     for figure in first["diversity"]:
         table.add_row(figure, *(f"{entry['diversity'][figure]:g}" for entry in result["candidates"].values()))
     Console().print(table)
+
+
+def _titles(files: list[str]) -> list[str]:
+    """The files' names, or their paths as given where names alone would not tell them apart.
+
+    >>> _titles(["a/c.json", "b/c.json"]), _titles(["a/c.json", "a/d.json"])
+    (['a/c.json', 'b/c.json'], ['c.json', 'd.json'])
+    """
+    names = [Path(file).name for file in files]
+    return names if len(set(names)) == len(files) else files
 
 
 def _cell(entry: dict[str, Any], metric: str) -> str:

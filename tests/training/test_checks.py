@@ -44,6 +44,12 @@ def test_every_recipe_of_the_house_passes() -> None:
         check_recipe(find_recipe(name), Splits())  # type: ignore[arg-type]
 
 
+def test_a_model_of_features_without_features(tiny_pack: Path, tmp_path: Path) -> None:
+    settings = TrainSettings(data=tiny_pack, out=tmp_path / "run", set=("features=none",), quiet=True)
+    with pytest.raises(InputError, match="reads features, but the recipe has none"):
+        train_recipe(find_recipe("neuraltalk2"), settings)
+
+
 def test_a_device_that_is_not_there(tiny_pack: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="device 'nowhere' cannot be used"):
         train_recipe(find_recipe("vse++"), TrainSettings(data=tiny_pack, out=tmp_path / "run", device="nowhere"))

@@ -30,6 +30,9 @@ class Score(NamedTuple):
     parts: Parts | None = None
     """None where the corpus value is the mean over captions."""
 
+    def __repr__(self) -> str:
+        return f"Score(corpus={self.corpus:.6g}, each={self.each!r})"
+
 
 class WordIds(dict[str, int]):
     """Words numbered in the order in which they are first met."""

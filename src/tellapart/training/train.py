@@ -161,6 +161,11 @@ def choose_features(pack: Pack, kind: str, name: str | None) -> FeatureStore | N
 def starting_model(stage: Stage, context: Context) -> nn.Module:
     """Build the stage's model, or go on with an earlier one, or both: a new model with every weight that fits."""
     model = None if stage.model is None else stage.model.build(context.inputs)
+    if model is not None and any(parameter.numel() == 0 for parameter in model.parameters()):
+        raise InputError(
+            f"The model of stage '{stage.name}' reads features, but the recipe has none (features=none); give it some, "
+            "or a model with a backbone of its own."
+        )
     if stage.start == "fresh":
         if model is None:
             raise InputError(f"Stage '{stage.name}' starts fresh but names no model.")
