@@ -66,7 +66,9 @@ def test_two_processes_equal_one(tiny_pack: Path, tmp_path: Path, recipe: str) -
     script.write_text(SCRIPT.format(tests=str(Path(__file__).parents[1])))
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command += [str(script), str(tiny_pack), recipe, str(tmp_path / "two.safetensors")]
-    subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=300, capture_output=True)
+    settings = {**os.environ, "OMP_NUM_THREADS": "1"}
+    finished = subprocess.run(command, env=settings, timeout=300, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
     _, one = gradients(tiny_pack, recipe)
     two = load_file(tmp_path / "two.safetensors")
     assert one.keys() == two.keys()
