@@ -15,6 +15,7 @@ from tellapart.report.runs import ReportOptions, report
 from tellapart.reproduce.command import ReproduceOptions, reproduce
 from tellapart.score import ScoreOptions, score
 from tellapart.search.commands import IndexOptions, SearchOptions, index, search
+from tellapart.serve.options import ServeOptions, serve
 from tellapart.train import TrainOptions, train
 from tellapart.training.train import TrainSettings
 
@@ -32,6 +33,7 @@ __all__ = [
     "ReproduceOptions",
     "ScoreOptions",
     "SearchOptions",
+    "ServeOptions",
     "TrainOptions",
     "TrainSettings",
     "annotate",
@@ -46,5 +48,6 @@ __all__ = [
     "reproduce",
     "score",
     "search",
+    "serve",
     "train",
 ]

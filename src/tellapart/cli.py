@@ -90,6 +90,12 @@ def _search() -> Verb:
     return SearchOptions, search
 
 
+def _serve() -> Verb:
+    from tellapart.serve.options import ServeOptions, serve
+
+    return ServeOptions, serve
+
+
 VERBS: dict[str, tuple[Callable[[], Verb], str]] = {
     "prepare": (_prepare, "pictures and captions into a pack"),
     "annotate": (_annotate, "noun masks and sentence targets into a pack"),
@@ -100,6 +106,7 @@ VERBS: dict[str, tuple[Callable[[], Verb], str]] = {
     "caption": (_caption, "photos into sentences, each telling its photo apart from others if asked to"),
     "index": (_index, "folders of photos into an index to search"),
     "search": (_search, "an index by words, by pictures, or by both"),
+    "serve": (_serve, "an index in the browser: search it, drop photos, mend captions"),
     "recipes": (_recipes, "list the recipes with paper, command and expected figures"),
     "report": (_report, "an HTML page of figures, curves and examples of runs"),
     "reproduce": (_reproduce, "a paper's table on your data, beside its published figures"),

@@ -92,6 +92,12 @@ class Embedder:
         """One photo's vector [E], or an InputError that says why not."""
         return self._vectors(self.looker.images(path))[0]
 
+    def shown(self, path: Path) -> tuple[np.ndarray, Images]:
+        """One photo's vector [E], and the photo [1, R, D] as the captioner (or, without one, the matcher) sees it."""
+        images = self.looker.images(path)
+        vector = self._vectors(images)[0]
+        return vector, images if self.caption_looker is None else self.caption_looker.images(path)
+
     @torch.inference_mode()
     def words(self, sentences: Sequence[str]) -> np.ndarray:
         """Sentences' vectors [C, E]."""

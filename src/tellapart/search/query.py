@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 IN_MEMORY = 512 * 1024 * 1024
 """Bytes of vectors that are kept in memory for exact search: 130,000 of width 1024. Larger tables without an
 approximate index are read from the disk for every query."""
-SHOWN = ("path", "folder", "taken", "width", "height", "caption", "edited")
+SHOWN = ("path", "folder", "taken", "width", "height", "caption", "edited", "content")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Found:
     taken: datetime.datetime | None
     width: int
     height: int
+    content: str = ""
+    """Hash of its bytes."""
 
 
 @dataclass(frozen=True)
@@ -159,4 +161,5 @@ def _read(store: Store, version: int) -> _Held:
 
 def _found(row: dict[str, Any], score: float) -> Found:
     caption = row["edited"] or row["caption"]
-    return Found(row["path"], score, caption, row["folder"], row["taken"], row["width"], row["height"])
+    shown = row["folder"], row["taken"], row["width"], row["height"], row["content"]
+    return Found(row["path"], score, caption, *shown)

@@ -1,0 +1,121 @@
+"""The index as the page sees it: pictures have ids, and only the files behind the index's own rows are ever opened.
+
+An id is the hash of a picture's bytes. It outlives edits, moves and restarts, says nothing about the disk, and copies
+of one picture are one picture.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tellapart.errors import InputError
+from tellapart.search.ann import as_matrix
+from tellapart.search.embedder import Embedder
+from tellapart.search.query import Filters, Found, Searcher, combined
+from tellapart.search.store import FACTS, Store, inside
+from tellapart.serve.recent import Recent
+
+IDENTITY = r"^[0-9a-f]{32}$"
+REMEMBERED = 10_000
+"""Files of pictures that were shown last, so that small pictures need no second look into the table."""
+
+
+class UnknownPicture(InputError):
+    """An id that no row of the index has."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the index knows of a picture."""
+
+    identity: str
+    name: str
+    caption: str | None
+    edited: bool
+    written: str | None
+    """The captioner's words."""
+    taken: datetime.datetime | None
+    width: int
+    height: int
+
+
+class Library:
+    """An index and the matcher that asks it. Safe to use from several threads."""
+
+    def __init__(self, store: Store, embedder: Embedder) -> None:
+        self.store, self.embedder, self.searcher = store, embedder, Searcher(store)
+        self._files: Recent[tuple[str, str]] = Recent(REMEMBERED)
+        self._writing = threading.Lock()
+
+    def search(self, words: str, without: str, count: int, filters: Filters) -> list[Found]:
+        unsaid = [*self.embedder.words([without])] if without.strip() else []
+        said = [*self.embedder.words([words])] if words.strip() else []
+        return self.nearest(combined(said, unsaid), count, filters)
+
+    def nearest(self, vector: np.ndarray, count: int, filters: Filters | None = None) -> list[Found]:
+        """Each picture once, however many copies there are."""
+        found = self.searcher.nearest(vector, 2 * count, filters)
+        once = list({one.content: one for one in reversed(found)}.values())[::-1][:count]
+        for one in once:
+            self._files.put(one.content, (one.path, one.folder))
+        return once
+
+    def similar(self, identity: str, count: int) -> list[Found]:
+        """The pictures most like one of the index, itself left out."""
+        batches = self.store.batches(["vector"], self._condition(identity))
+        matrix = next((as_matrix(batch["vector"], self.store.about.width) for batch in batches if len(batch)), None)
+        if matrix is None:
+            raise UnknownPicture(f"There is no picture {identity} in the index.")
+        return [one for one in self.nearest(matrix[0], count + 1) if one.content != identity][:count]
+
+    def row(self, identity: str) -> Row:
+        facts = self._rows(identity)[0]
+        return Row(
+            identity,
+            Path(facts["path"]).name,
+            facts["edited"] or facts["caption"],
+            bool(facts["edited"]),
+            facts["caption"],
+            facts["taken"],
+            facts["width"],
+            facts["height"],
+        )
+
+    def file(self, identity: str) -> Path:
+        """The file of a picture: a copy that is still there, inside the folder that was indexed."""
+        known = self._files.get(identity)
+        file = inside(*known) if known else None
+        if file is not None:
+            return file
+        for facts in self._rows(identity):
+            file = inside(facts["path"], facts["folder"])
+            if file is not None:
+                self._files.put(identity, (facts["path"], facts["folder"]))
+                return file
+        raise UnknownPicture(f"The file of picture {identity} is gone; run `tellapart index` again.")
+
+    def edit(self, identity: str, words: str | None) -> Row:
+        """A person's caption for every copy of a picture; None goes back to the captioner's."""
+        with self._writing:
+            for facts in self._rows(identity):
+                self.store.edit(facts["path"], words)
+        return self.row(identity)
+
+    def _rows(self, identity: str) -> list[dict[str, Any]]:
+        batches = self.store.batches(FACTS, self._condition(identity))
+        rows = sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: row["path"])
+        if not rows:
+            raise UnknownPicture(f"There is no picture {identity} in the index.")
+        return rows
+
+    def _condition(self, identity: str) -> str:
+        if not re.fullmatch(IDENTITY, identity):
+            raise UnknownPicture("A picture's id is 32 hexadecimal digits.")
+        return f"content = '{identity}'"

@@ -1,0 +1,46 @@
+"""Pictures as the page shows them: always decoded and drawn anew, so that nothing but pixels leaves the machine."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tellapart.serve.recent import Recent
+from tellapart.vision.preprocess import read_picture
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+Size = Literal["small", "large"]
+SIDES: dict[str, int] = {"small": 320, "large": 1280}
+KEPT = 64 * 1024 * 1024
+"""Bytes of pictures that are kept in memory."""
+
+
+class Pictures:
+    """JPEGs of the index's pictures; those asked for last come from memory."""
+
+    def __init__(self) -> None:
+        self._kept: Recent[bytes] = Recent(KEPT)
+
+    def jpeg(self, file: Path, size: Size) -> bytes:
+        """Upright, without EXIF; an UnreadablePicture where the file is none any more."""
+        from PIL import Image
+
+        key = (str(file), file.stat().st_mtime_ns, size)
+        there = self._kept.get(key)
+        if there is None:
+            there = as_jpeg(Image.fromarray(read_picture(file, SIDES[size])), SIDES[size])
+            self._kept.put(key, there, len(there))
+        return there
+
+
+def as_jpeg(picture: Image.Image, side: int) -> bytes:
+    """An RGB picture, made smaller where it is larger than `side`."""
+    from PIL import Image
+
+    picture.thumbnail((side, side), Image.Resampling.LANCZOS)
+    written = io.BytesIO()
+    picture.save(written, "JPEG", quality=85)
+    return written.getvalue()
