@@ -13,7 +13,6 @@ import json
 import os
 import shutil
 import threading
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,8 @@ from tellapart.vision.store import FeatureStore
 
 SYNC_SECONDS = 2.0
 """At most this much work is done again after a kill."""
+EXPONENT = 0x7C00
+"""Of a float16: all ones in an infinity and in what is no number."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,11 @@ class StoreWriter:
         # The journal is put down whole: a line that a kill tore in two must not run into the next one.
         write_text(self.folder / "progress.jsonl", "\n".join(lines) + "\n")
         self._journal = (self.folder / "progress.jsonl").open("a", encoding="utf-8")
-        self._synced = time.monotonic()
         self._closed = False
+        # The disk is waited for in a thread of its own: workers that had to wait for it would leave their cores idle.
+        self._stop = threading.Event()
+        self._syncer = threading.Thread(target=self._sync_now_and_then, daemon=True, name="sync")
+        self._syncer.start()
 
     def _side(self, name: str, shape: tuple[int, ...], kind: type[np.generic], resumed: bool) -> np.memmap:
         path = self.folder / f"{name}.npy"
@@ -138,37 +142,43 @@ class StoreWriter:
         values = np.ascontiguousarray(rows.values, dtype=np.float16)
         if values.shape != (last - first, width):
             raise ValueError(f"unit {unit} needs rows {(last - first, width)}, got {values.shape}")
-        if not np.isfinite(values).all():
+        if values.size and int((values.view(np.uint16) & EXPONENT).max()) == EXPONENT:  # an infinity or no number
             raise InputError(
                 f"The features of picture rows {pictures[0]} to {pictures[-1]} do not fit float16 (too large or not a "
                 "number); check the backbone or the imported files."
             )
-        _write_all(self._values, values.tobytes(), first * width * 2)
+        _write_all(self._values, values, first * width * 2)
         for name, side in self._sides.items():
             side[first:last] = getattr(rows, name)
         with self._lock:
             self._pending.append(unit)
-            if time.monotonic() - self._synced >= SYNC_SECONDS:
-                self._sync()
+
+    def _sync_now_and_then(self) -> None:
+        while not self._stop.wait(SYNC_SECONDS):
+            self._sync()
 
     def _sync(self) -> None:
-        """Bytes first, journal after: what the journal names is on the disk."""
+        """Bytes first, journal after: what the journal names is on the disk. One thread at a time calls this."""
+        with self._lock:
+            units, self._pending = self._pending, []
         os.fsync(self._values)
         for side in self._sides.values():
             side.flush()
-        self._journal.writelines(f"{unit}\n" for unit in self._pending)
+        self._journal.writelines(f"{unit}\n" for unit in units)
         self._journal.flush()
-        self.finished.update(self._pending)
-        self._pending.clear()
-        self._synced = time.monotonic()
+        self.finished.update(units)
+
+    def _sync_for_good(self) -> None:
+        self._stop.set()
+        self._syncer.join()
+        self._sync()
 
     def close(self) -> None:
         """Keep what is done and let go of the files; the next run goes on from here."""
         if self._closed:
             return
         self._closed = True
-        with self._lock:
-            self._sync()
+        self._sync_for_good()
         self._journal.close()
         os.close(self._values)
         self._sides.clear()
@@ -177,8 +187,7 @@ class StoreWriter:
     def finish(self) -> FeatureStore:
         """Close, and declare the store whole."""
         if not self.complete:
-            with self._lock:
-                self._sync()
+            self._sync_for_good()
             if len(self.finished) != self.plan.units:
                 raise ValueError(f"{self.plan.units - len(self.finished)} units of {self.folder} are not written")
             write_json(self.folder / "features.json", self._all_facts())
@@ -191,8 +200,8 @@ class StoreWriter:
         return {**self.plan.facts, "plan": self.plan.fingerprint()}
 
 
-def _write_all(file: int, data: bytes, offset: int) -> None:
-    view = memoryview(data)
+def _write_all(file: int, values: np.ndarray, offset: int) -> None:
+    view = memoryview(values).cast("B") if values.size else memoryview(b"")
     while view:
         written = os.pwrite(file, view, offset)
         view, offset = view[written:], offset + written
