@@ -201,7 +201,7 @@ class StoreWriter:
 
 
 def _write_all(file: int, values: np.ndarray, offset: int) -> None:
-    view = memoryview(values).cast("B") if values.size else memoryview(b"")
+    view = memoryview(values.reshape(-1).view(np.uint8).data)
     while view:
         written = os.pwrite(file, view, offset)
         view, offset = view[written:], offset + written
