@@ -99,8 +99,7 @@ class Pipeline:
         if faults:
             self.faults.extend(faults)
             return len(pictures)
-        # Squares lie channels last in memory: stacked so, they need not be turned round for the network.
-        pixels = torch.stack([square.pixels.permute(1, 2, 0) for square in squares]).permute(0, 3, 1, 2)  # [I, 3, S, S]
+        pixels = torch.stack([square.pixels for square in squares])  # [I, 3, S, S]
         windows = np.asarray([square.window for square in squares], np.float32)
         for flipped in sorted({target.flipped for target in self.targets}):
             for target, rows in self._rows(pixels, pictures, windows, flipped):

@@ -41,7 +41,7 @@ class UnreadablePicture(InputError):
 
 @dataclass(frozen=True)
 class Square:
-    pixels: Tensor  # [3, S, S] uint8, channels last in memory
+    pixels: Tensor  # [3, S, S] uint8
     window: Box
     """The part of the picture that the square shows, in fractions of width and height."""
 
