@@ -94,20 +94,29 @@ def naive_adamp(weight: torch.Tensor, gradients: list[torch.Tensor], rate: float
     return weight
 
 
-@pytest.mark.parametrize("turned", ["channels", "layer", "neither"])
-def test_adamp_against_the_algorithm(turned: str) -> None:
-    torch.manual_seed(0)
-    start = torch.randn(3, 4, dtype=torch.float64)
-    gradient = torch.randn(3, 4, dtype=torch.float64)
-    if turned == "channels":
+def turned(kind: str, start: torch.Tensor) -> torch.Tensor:
+    """A random gradient at a right angle to the weight's channels, to the weight as a whole, or to neither."""
+    gradient = torch.randn_like(start)
+    if kind == "channels":
         gradient -= start * (gradient * start).sum(1, keepdim=True) / (start**2).sum(1, keepdim=True)
-    elif turned == "layer":
+    elif kind == "layer":
         gradient -= start * (gradient * start).sum() / (start**2).sum()
-    weight = nn.Parameter(start.clone())
-    optimiser = AdamP([weight], lr=0.01, weight_decay=0.1)
-    weight.grad = gradient
+    return gradient
+
+
+def test_adamp_against_the_algorithm() -> None:
+    """Weights of one row length are projected together; each must still fare as by itself."""
+    torch.manual_seed(0)
+    shapes = {"channels": (3, 4), "layer": (5, 4), "neither": (2, 4)}
+    starts = {kind: torch.randn(*shape, dtype=torch.float64) for kind, shape in shapes.items()}
+    weights = {kind: nn.Parameter(start.clone()) for kind, start in starts.items()}
+    optimiser = AdamP(weights.values(), lr=0.01, weight_decay=0.1)
+    gradients = {kind: turned(kind, start) for kind, start in starts.items()}
+    for kind, weight in weights.items():
+        weight.grad = gradients[kind]
     optimiser.step()
-    torch.testing.assert_close(weight.detach(), naive_adamp(start, [gradient], 0.01, 0.1))
+    for kind, weight in weights.items():
+        torch.testing.assert_close(weight.detach(), naive_adamp(starts[kind], [gradients[kind]], 0.01, 0.1))
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -3,6 +3,7 @@ word."""
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -26,15 +27,31 @@ class LastStateGRU(nn.Module):
 class BiGRU(nn.Module):
     """A GRU both ways; `forward` gives the states of both [C, T, 2, H], zero after the end of a sentence."""
 
-    def __init__(self, inputs: int, hidden: int, layers: int = 1) -> None:
+    def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
-        self.gru = nn.GRU(inputs, hidden, layers, batch_first=True, bidirectional=True)
+        self.forwards = nn.GRU(inputs, hidden, batch_first=True)
+        self.backwards = nn.GRU(inputs, hidden, batch_first=True)
         self.hidden = hidden
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
-        packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=words.shape[1])
-        return states.view(*states.shape[:2], 2, self.hidden)
+        steps = torch.arange(words.shape[1], device=words.device)
+        inside = steps < lengths.unsqueeze(1)  # [C, T]
+        mirrored = torch.where(inside, lengths.unsqueeze(1) - 1 - steps, steps)
+        ahead = _states(self.forwards, words, lengths)
+        back = _reordered(_states(self.backwards, _reordered(words, mirrored), lengths), mirrored)
+        return torch.stack([ahead, back], 2) * inside[:, :, None, None]
+
+
+def _reordered(rows: Tensor, order: Tensor) -> Tensor:
+    return rows.gather(1, order.unsqueeze(2).expand_as(rows))
+
+
+def _states(gru: nn.GRU, words: Tensor, lengths: Tensor) -> Tensor:
+    """[C, T, W] -> [C, T, H]. A CPU skips the padding; a GPU would have to tell us the lengths first, and reads it."""
+    if words.is_cuda:
+        return gru(words)[0]
+    packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
+    return pad_packed_sequence(gru(packed)[0], batch_first=True, total_length=words.shape[1])[0]
 
 
 class WordStatesGRU(nn.Module):
@@ -60,11 +77,11 @@ class SentenceBiGRU(nn.Module):
             token: LTD's released code does this. `mean` averages over tokens.
     """
 
-    def __init__(self, inputs: int, hidden: int, readout: str = "ends", layers: int = 1) -> None:
+    def __init__(self, inputs: int, hidden: int, readout: str = "ends") -> None:
         super().__init__()
         if readout not in READOUTS:
             raise ValueError(f"readout must be one of {', '.join(READOUTS)}, not '{readout}'")
-        self.states = BiGRU(inputs, hidden, layers)
+        self.states = BiGRU(inputs, hidden)
         self.readout = readout
         self.width = 2 * hidden
 

@@ -40,8 +40,8 @@ class WeightAverage:
             self.count += 1
             # Young averages must not be dominated by the random start.
             decay = min(self.settings.decay, (1 + self.count) / (10 + self.count))
-            for name, parameter in self._weights():
-                self.mean[name].lerp_(parameter, 1 - decay)
+            names, weights = zip(*self._weights())
+            torch._foreach_lerp_([self.mean[name] for name in names], list(weights), 1 - decay)
         elif step in self._snapshot_steps(steps):
             self.count += 1
             for name, parameter in self._weights():

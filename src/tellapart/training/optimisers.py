@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
@@ -100,30 +101,56 @@ class AdamP(torch.optim.Optimizer):
         moves = torch._foreach_div(means, spreads)
         torch._foreach_div_(moves, 1 - first**count)
         decay = settings["lr"] * settings["weight_decay"]
-        for weight, gradient, move in zip(weights, gradients, moves):
-            damping: Tensor | float = 1.0
-            if weight.dim() > 1:
-                damping = _project_(weight, gradient, move, settings["delta"], settings["damping"])
+        for places in self._alike(weights):
+            chosen = [weights[place] for place in places]
+            damping = _project_(
+                chosen, [gradients[i] for i in places], [moves[i] for i in places], settings["delta"]
+            )  # [L] bool
             if decay:
-                weight.mul_(1 - decay * damping)
+                factors = 1 - decay * torch.where(damping, settings["damping"], 1.0)
+                torch._foreach_mul_(chosen, list(factors.unbind()))
+        flat = [weight for weight in weights if weight.dim() < 2]
+        if decay and flat:
+            torch._foreach_mul_(flat, 1 - decay)
         torch._foreach_add_(weights, moves, alpha=-settings["lr"])
 
+    @staticmethod
+    def _alike(weights: list[Tensor]) -> list[list[int]]:
+        """Places of weights with rows, those with rows of one length together."""
+        found: dict[int, list[int]] = {}
+        for place, weight in enumerate(weights):
+            if weight.dim() > 1:
+                found.setdefault(weight[0].numel(), []).append(place)
+        return list(found.values())
 
-def _project_(weight: Tensor, gradient: Tensor, move: Tensor, delta: float, damping: float) -> Tensor:
-    """Take from `move` what runs along the weight: channel by channel where each channel is scale-invariant, else for
-    the whole layer where that is. Gives the factor for weight decay.
 
-    Both views come from the same four dot products, and no branch asks the GPU for a number.
+def _project_(weights: list[Tensor], gradients: list[Tensor], moves: list[Tensor], delta: float) -> Tensor:
+    """Take from each of `moves` what runs along its weight: channel by channel where each channel is scale-invariant,
+    else for the whole layer where that is. Says of each layer whether it was either [L].
+
+    All rows have one length, so the layers' rows lie in one matrix. Both views come from the same four dot products,
+    and no branch asks the GPU for a number.
     """
-    w, g, m = weight.flatten(1), gradient.flatten(1), move.flatten(1)  # [O, K]
+    counts, width = tuple(len(weight) for weight in weights), weights[0][0].numel()
+    owner, sizes = _layout(counts, width, weights[0].device)
+    w, g, m = (torch.cat([part.flatten(1) for part in parts]) for parts in (weights, gradients, moves))  # [O, K]
     dots = torch.stack([(w * g).sum(1), (w * w).sum(1), (g * g).sum(1), (w * m).sum(1)])  # [4, O]
-    totals = dots.sum(1, keepdim=True)  # [4, 1]
-    channel = _cosine(dots).max() < delta / w.shape[1] ** 0.5
-    layer = _cosine(totals).max() < delta / w.numel() ** 0.5
-    along = torch.where(layer, (totals[3] / totals[1].clamp(min=1e-16)).expand(len(w)), 0.0)
-    along = torch.where(channel, dots[3] / dots[1].clamp(min=1e-16), along)  # [O]
-    move.sub_((w * along.unsqueeze(1)).view_as(move))
-    return torch.where(channel | layer, damping, 1.0)
+    totals = dots.new_zeros(4, len(counts)).index_add_(1, owner, dots)  # [4, L]
+    highest = dots.new_zeros(len(counts)).scatter_reduce_(0, owner, _cosine(dots), "amax")  # [L]
+    channel = highest < delta / width**0.5  # [L]
+    layer = _cosine(totals) < delta / sizes**0.5
+    whole = torch.where(layer, totals[3] / totals[1].clamp(min=1e-16), 0.0)[owner]
+    along = torch.where(channel[owner], dots[3] / dots[1].clamp(min=1e-16), whole)  # [O]
+    taken = (w * along.unsqueeze(1)).split(counts)
+    torch._foreach_sub_(moves, [part.view_as(move) for part, move in zip(taken, moves)])
+    return channel | layer
+
+
+@lru_cache
+def _layout(counts: tuple[int, ...], width: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Whose layer each row is [O] and how many weights each layer has [L]; made once, since a GPU waits for it."""
+    rows = torch.tensor(counts)
+    return torch.arange(len(counts)).repeat_interleave(rows).to(device), (rows * width).to(device)
 
 
 def _cosine(dots: Tensor) -> Tensor:

@@ -40,6 +40,7 @@ from tellapart.training.run import (
     save_weights,
     with_described_model,
 )
+from tellapart.training.start import check_start, started_from
 from tellapart.vision.store import FeatureStore
 
 
@@ -57,6 +58,9 @@ class TrainSettings:
     """Fields of the recipe to change: seed=7, or STAGE.FIELD=VALUE such as base.epochs=3, base.optimiser.rate=1e-4."""
     resume: bool = False
     """Go on where an interrupted run of the same recipe stopped."""
+    start: str = ""
+    """A finished run whose weights the first stage starts from, bundled:captioner or bundled:matcher among them. The
+    pack must have its words (`prepare --vocabulary-from RUN`) and its features (`extract --like RUN`)."""
     base: Path | None = None
     """A finished run whose stages are this recipe's first ones: they are taken over instead of trained again."""
     device: str = "cpu"
@@ -77,8 +81,12 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
     device = usable_device(f"cuda:{us.rank}" if us.world > 1 and settings.device == "cuda" else settings.device)
     pack = Pack(settings.data)
     recipe = override(recipe, settings.set)
+    if settings.start:
+        recipe = started_from(recipe, settings.start)
     check_recipe(recipe, pack)
     store = choose_features(pack, recipe.features, settings.features)
+    if settings.start:
+        check_start(settings.start, pack, store)
     recipe = with_described_model(recipe, open_run)
     done = settings.out / "model.safetensors"
     checkpoint = _place_to_start(recipe, settings)

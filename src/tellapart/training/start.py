@@ -1,0 +1,42 @@
+"""`tellapart train … --start RUN`: a recipe that goes on from a finished run, and the pack it can go on with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tellapart.bundled import run_folder
+from tellapart.data.files import read_json
+from tellapart.data.pack import Pack
+from tellapart.errors import InputError
+from tellapart.text.vocabulary import Vocabulary
+from tellapart.training.recipe import Recipe
+from tellapart.vision.store import FeatureStore
+
+LOOK = ("backbone", "kind", "resize", "width")
+"""Facts of features that must be the run's own: a row of another kind would mean something else."""
+
+
+def started_from(recipe: Recipe, start: str) -> Recipe:
+    """The recipe with its first stage starting from a run's weights."""
+    first, *later = recipe.stages
+    return replace(recipe, stages=(replace(first, start=start), *later))
+
+
+def check_start(start: str, pack: Pack, store: FeatureStore | None) -> None:
+    """Refuses a pack whose words or features mean something else to the run."""
+    folder = run_folder(start)
+    if not (folder / "model.safetensors").is_file():
+        raise InputError(f"--start {start} is no finished run: it has no model.safetensors.")
+    if Vocabulary.load(folder / "vocabulary.json").words != pack.vocabulary.words:
+        raise InputError(
+            f"{pack.folder} has other words than {start}; prepare it with `--vocabulary-from {start}` so that they fit."
+        )
+    theirs = read_json(folder / "data.json")["features"]
+    ours = None if store is None else store.facts
+    for fact in LOOK:
+        was, now = (None if facts is None else facts.get(fact) for facts in (theirs, ours))
+        if was != now:
+            raise InputError(
+                f"{start} learned from features with {fact} '{was}', and these have '{now}'; run `tellapart extract "
+                f"{pack.folder} --like {start}`, and choose them with --features where there are several."
+            )
