@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,9 +14,12 @@ import numpy as np
 import torch
 from tyro.conf import Positional, arg
 
+from tellapart.bundled import run_folder
+from tellapart.data.files import read_json
 from tellapart.data.pack import Pack
 from tellapart.device import usable_device
 from tellapart.errors import InputError
+from tellapart.photos import photo_suffixes
 from tellapart.vision.backbones import Backbone, load_backbone, short_name
 from tellapart.vision.pipeline import Pipeline, Target
 from tellapart.vision.preprocess import Resize
@@ -26,6 +29,8 @@ from tellapart.vision.store_writer import StorePlan, StoreWriter
 
 KINDS = ("vector", "grid", "regions")
 CPU_BATCH, ACCELERATOR_BATCH = 4, 64
+LOOKS = ("backbone", "kind", "resize", "regions_from", "count")
+"""Options that say how pictures are looked at."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,9 @@ class ExtractOptions:
 
     pack: Positional[Annotated[Path, arg(metavar="PACK")]]
     """The pack, as `tellapart prepare` made it."""
+    like: str = ""
+    """A run whose features are made again for these pictures, so that it can go on learning from them: backbone, kind,
+    resize and regions are its own. bundled:captioner or bundled:matcher for those that came with the package."""
     backbone: str = "efficientnet-lite0"
     """efficientnet-lite0, -lite1 or -lite2; a transformers vision model's name or folder; or timm:NAME."""
     kind: str = "grid"
@@ -76,6 +84,8 @@ def extract(options: ExtractOptions) -> tuple[FeatureStore, ...]:
 
         imported = import_features(options.pack, options.imports, options.name, options.overwrite)
         return _told((imported,), options.progress)
+    if options.like:
+        options = _as_in(options)
     kinds = _kinds(options.kind)
     pack = Pack(options.pack)
     if not pack.pictures:
@@ -85,6 +95,7 @@ def extract(options: ExtractOptions) -> tuple[FeatureStore, ...]:
             f"{pack.folder} has no picture files to look at; use the features it has "
             f"({', '.join(pack.feature_names()) or 'none'})."
         )
+    photo_suffixes()  # registers plugins, so that whatever could be indexed can be extracted
     device = usable_device(options.device)
     backbone = load_backbone(options.backbone).to(device)
     resize: Resize = options.resize if options.resize != "auto" else "crop" if kinds == ("vector",) else "squash"
@@ -117,6 +128,22 @@ def extract(options: ExtractOptions) -> tuple[FeatureStore, ...]:
     finally:
         for target in targets:
             target.writer.close()
+
+
+def _as_in(options: ExtractOptions) -> ExtractOptions:
+    """The options by which a run's features were made."""
+    from tellapart.looking import look_of
+
+    changed = [name for name in LOOKS if getattr(options, name) != getattr(ExtractOptions, name)]
+    if changed:
+        raise InputError(f"--like says how pictures are looked at, and so does --{changed[0].replace('_', '-')}; "
+                         "leave one away.")  # fmt: skip
+    folder = run_folder(options.like)
+    if not (folder / "data.json").is_file():
+        raise InputError(f"{folder} is not a run folder: it has no data.json. Give a run of `tellapart train`.")
+    look = look_of(read_json(folder / "data.json")["features"], folder)
+    alike = replace(options, backbone=look.backbone, kind=look.kind, resize=look.resize)
+    return replace(alike, regions_from=look.regions_from, count=look.rows) if look.kind == "regions" else alike
 
 
 def _told(stores: tuple[FeatureStore, ...], aloud: bool) -> tuple[FeatureStore, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tellapart.data.pack import NO_PICTURE, Caption, Picture
-from tellapart.data.pictures import Check, PictureIndex, check_pictures
+from tellapart.data.pictures import Check, NamedFiles, PictureIndex, check_pictures
 from tellapart.data.readers.source import UNKNOWN_SPLIT, Skipped, Source, SourceCaption, SourcePicture
 from tellapart.errors import InputError
 from tellapart.text.rules import TextRules
@@ -84,8 +84,8 @@ def assemble(
     tick: Callable[[], None],
 ) -> Assembled:
     result = Assembled(root=source.root.resolve(), skipped=list(source.skipped))
-    index = PictureIndex(result.root) if source.pictures else None
-    if index is not None and not index.files:
+    index = None if not source.pictures else (NamedFiles if source.by_path else PictureIndex)(result.root)
+    if isinstance(index, PictureIndex) and not index.files:
         raise InputError(f"{source.root} holds no pictures; say where they lie with --pictures FOLDER.")
     captioned = _with_words(source, rules, result)
     placed = _locate(source, splits[0], index, captioned, keep_uncaptioned, result) if index is not None else []
@@ -116,7 +116,7 @@ def _with_words(source: Source, rules: TextRules, result: Assembled) -> list[tup
 def _locate(
     source: Source,
     splits: Sequence[str],
-    index: PictureIndex,
+    index: PictureIndex | NamedFiles,
     captioned: Sequence[tuple[SourceCaption, list[str]]],
     keep_uncaptioned: bool,
     result: Assembled,

@@ -67,6 +67,18 @@ class PictureIndex:
 
 
 @dataclass(frozen=True)
+class NamedFiles:
+    """A folder whose pictures are named by path: nothing is searched for, and no other file of it is spoken of."""
+
+    folder: Path
+    files: tuple[str, ...] = ()
+    """None: what is not named does not count."""
+
+    def find(self, name: str) -> list[str]:
+        return [name] if (self.folder / name).is_file() else []
+
+
+@dataclass(frozen=True)
 class Checked:
     """What a look at a picture file found. `fault` is empty for a good picture."""
 
@@ -123,6 +135,9 @@ def _ends_well(path: Path, kind: str, size: int) -> bool:
 
 def check_pictures(paths: Sequence[Path], check: Check, tick: Callable[[], None] = lambda: None) -> list[Checked]:
     """`check_picture` of many files at once, in order; `tick` is called after each."""
+    from tellapart.photos import photo_suffixes
+
+    photo_suffixes()  # registers plugins: an index may hold HEIC
 
     def look(path: Path) -> Checked:
         found = check_picture(path, check)

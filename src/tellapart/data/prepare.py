@@ -29,10 +29,11 @@ class PrepareOptions:
     """Read pictures and captions in any known format and write them as one pack."""
 
     source: Positional[Annotated[str, arg(metavar="SOURCE")]]
-    """A folder or file of pictures and captions; or `scenes`, the built-in data."""
+    """A folder or file of pictures and captions; an index, for the captions that people mended in it; or `scenes`, the
+    built-in data."""
     out: Path
     """The pack to write. It appears whole or not at all."""
-    format: Literal["auto", "folder", "coco", "karpathy", "flickr", "posts", "corpus"] = "auto"
+    format: Literal["auto", "folder", "coco", "karpathy", "flickr", "posts", "corpus", "index"] = "auto"
     """How to read the source; `auto` recognises it."""
     pictures: Path | None = None
     """Folder of the pictures, where it is not the source itself."""
@@ -118,6 +119,7 @@ def _prepare_source(path: Path, options: PrepareOptions) -> Pack:
         options.caption_column,
         options.split_column,
         options.pictures,
+        options.keep_uncaptioned,
     )
     source = READERS[form].read(path, reader_options)
     shares = parse_shares("0.99/0.01" if form == "corpus" and options.split == "0.8/0.1/0.1" else options.split)

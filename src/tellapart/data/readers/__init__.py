@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tellapart.data.readers import coco, corpus, flickr, folder, karpathy, posts
+from tellapart.data.readers import coco, corpus, flickr, folder, index, karpathy, posts
 from tellapart.data.readers.source import ReaderOptions, Source
 from tellapart.errors import InputError
 
@@ -20,6 +20,7 @@ class Reader:
 
 
 READERS: dict[str, Reader] = {
+    "index": Reader(index.recognise, index.read, "an index of photos whose captions people have mended"),
     "karpathy": Reader(karpathy.recognise, karpathy.read, "dataset_coco.json and its kin"),
     "coco": Reader(coco.recognise, coco.read, "captions_*.json, one file a split"),
     "flickr": Reader(flickr.recognise, flickr.read, "*.token.txt with split lists"),

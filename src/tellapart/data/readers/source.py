@@ -25,6 +25,7 @@ class ReaderOptions:
     caption_column: str | None = None
     split_column: str | None = None
     pictures: Path | None = None
+    keep_uncaptioned: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class Source:
     pictures: list[SourcePicture] = field(default_factory=list)
     captions: list[SourceCaption] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    by_path: bool = False
+    """Names of pictures are paths from `root`: they are not searched for, and the other files there do not count."""
 
     def skip(self, kind: str, item: str, where: str, reason: str) -> None:
         self.skipped.append(Skipped(kind, item, where, reason))
