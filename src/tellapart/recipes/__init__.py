@@ -12,6 +12,7 @@ from tellapart.recipes import (
     find_best,
     grounded_captioning,
     ltd,
+    photos,
     r2m,
     scan,
     tell_averaged,
@@ -21,7 +22,7 @@ from tellapart.training.registry import recipe_from_plain
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
-    for paper in (convse, ltd, scan, find_best, contrastive_captioning, tell_averaged, grounded_captioning, r2m)
+    for paper in (convse, ltd, scan, find_best, contrastive_captioning, tell_averaged, grounded_captioning, r2m, photos)
     for recipe in paper.RECIPES
 }
 

@@ -196,7 +196,8 @@ class _Crew:
     def _hire(self) -> Connection:
         ours, theirs = self.context.Pipe()
         device = self.devices[self.hired % len(self.devices)]
-        threads = max(1, (os.cpu_count() or 1) // self.size)
+        # A GPU's process needs one thread to feed it; more would only take cores from the others.
+        threads = 1 if device.startswith("cuda") else max(1, (os.cpu_count() or 1) // self.size)
         process = self.context.Process(target=_serve, args=(theirs, self.bench, device, threads), daemon=True)
         process.start()
         theirs.close()
