@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test quick format lint types bench docs clean
+.PHONY: demo page test quick format lint types bench docs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -14,6 +14,9 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)
 	$(BIN)/python -m tellapart.demo --out demo-out
+
+page: $(STAMP)
+	$(BIN)/tellapart serve demo-out/photos.index
 
 test: $(STAMP)
 	$(BIN)/python -m pytest
@@ -38,6 +41,7 @@ bench: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/tellapart reproduce --results docs/results.md --cache measured
 	$(BIN)/tellapart recipes --markdown > docs/recipes.md
+	$(BIN)/python -m tellapart.samples --out docs/sample-captions.md
 
 clean:
 	rm -rf build dist demo-out .pytest_cache .mypy_cache .ruff_cache src/*.egg-info

@@ -22,3 +22,11 @@ def shared_data() -> Path:
 def tiny_pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small pack with features of every kind; read-only by agreement."""
     return make_tiny_pack(tmp_path_factory.mktemp("packs") / "tiny").folder
+
+
+@pytest.fixture(scope="session")
+def photo_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Drawn photos with a pack of them, two captioners and a matcher; read-only by agreement."""
+    from photo_world import make_world
+
+    return make_world(tmp_path_factory.mktemp("photos") / "world")

