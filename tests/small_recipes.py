@@ -37,6 +37,8 @@ def shrunk(value: Any) -> Any:
             changes[field.name] = ""
         elif field.name == "text" and held == "minilm":
             changes[field.name] = "gru"
+        elif field.name == "value_width":
+            changes[field.name] = WIDTH // value.heads  # the heads of a memory fill a slot
         elif (isinstance(held, int) and not isinstance(held, bool) and held >= WIDE) or field.name == "word_width":
             changes[field.name] = WIDTH
         elif dataclasses.is_dataclass(held):

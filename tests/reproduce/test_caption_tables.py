@@ -1,10 +1,7 @@
-"""Captioning tables on tiny packs: every row is trained for a step or two, captions are kept, judged later, and claims
-come out."""
+"""Captions of a table's rows are kept and judged later, where the text metrics' tables are."""
 
-import dataclasses
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,46 +9,16 @@ import pytest
 
 from tellapart.data.fewer_captions import keep_captions
 from tellapart.data.pack import Pack
-from tellapart.data.unpaired import CorpusFilter, join_unpaired
 from tellapart.errors import InputError
 from tellapart.reproduce import caption_measures, later
 from tellapart.reproduce.cache import Cache
 from tellapart.reproduce.caption_measures import text_metrics
-from tellapart.reproduce.collect import Data, Filled, fill
-from tellapart.reproduce.jobs import row_recipe
 from tellapart.reproduce.later import measure_later
-from tellapart.reproduce.runner import run_rows
 from tellapart.reproduce.statistics import bootstrap_draws
-from tellapart.reproduce.table import Row, Table
-from tellapart.reproduce.tables import TABLES, contrastive_captioning, r2m, tell
-from unpaired_packs import corpus_pack, picture_pack
+from tellapart.reproduce.tables import TABLES
 
-SMALL = {"hidden": 8, "attention": 8, "width": 8, "key_width": 4, "value_width": 4}
 SHARE = 0.001
 WITHOUT_METEOR = frozenset({"bleu4", "cider"})
-
-
-def small_row(row: Row) -> Row:
-    """The row with every width cut down, and the evaluator of the GAN with it."""
-    changes = []
-    for stage in row_recipe(row, 0, 1.0, None).stages:
-        for part, value in (("model", stage.model), ("objective", stage.objective)):
-            names = [field.name for field in dataclasses.fields(value)] if value is not None else []
-            changes += [f"{stage.name}.{part}.{name}={SMALL[name]}" for name in names if name in SMALL]
-        changes.append(f"{stage.name}.sampling.batch=4")
-    return replace(row, overrides=(*row.overrides, *changes))
-
-
-def small_table(table: Table) -> Table:
-    return replace(table, rows=tuple(small_row(row) for row in table.rows))
-
-
-def filled_table(table: Table, pack: Path, cache: Path, kind: str, name: str) -> Filled:
-    outcome = run_rows([table], pack, cache=cache, seeds=1, share=SHARE, tell=lambda text: None)
-    assert not outcome.failed and not outcome.left
-    opened = Pack(pack)
-    measure_later([table], Cache(cache), opened, lambda text: None)
-    return fill(table, Cache(cache), Data("tiny", opened.fingerprint, {kind: name}, SHARE))
 
 
 @pytest.fixture(autouse=True)
@@ -62,35 +29,6 @@ def no_meteor(monkeypatch: pytest.MonkeyPatch) -> None:
         raise InputError("no tables")
 
     monkeypatch.setattr(caption_measures, "meteor", refuse)
-
-
-@pytest.fixture(scope="module")
-def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all tables, so that rows they share are trained once."""
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.mark.parametrize("table", [*contrastive_captioning.TABLES, *tell.TABLES], ids=lambda table: table.name)
-def test_a_captioning_table_is_made(table: Table, tiny_pack: Path, shared_cache: Path) -> None:
-    filled = filled_table(small_table(table), tiny_pack, shared_cache, "grid", "grid")
-    assert not filled.missing and len(filled.claims) == len(table.claims)
-    for row in table.rows:
-        for column in ("B-1", "ROUGE-L", "CIDEr", "top-1"):
-            cell = filled.cells[row.name, column]
-            assert np.isfinite(cell.estimate().value) and cell.draws is not None
-        assert (row.name, "METEOR") not in filled.cells
-
-
-@pytest.mark.parametrize("table", r2m.TABLES, ids=lambda table: table.name)
-def test_a_table_without_pairs_is_made(table: Table, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("unpaired")
-    filters = CorpusFilter(least_count=1, held_out=0.34)
-    pack = join_unpaired(picture_pack(folder / "a"), corpus_pack(folder / "b"), folder / "c", filters=filters).pack
-    filled = filled_table(small_table(table), pack.folder, folder / "cache", "vector", "vectors")
-    assert not filled.missing and len(filled.claims) == len(table.claims)
-    assert {row for row, column in filled.cells if column == "B-1"} == {row.name for row in table.rows}
-    trained = {row.name for row in table.rows if row_recipe(row, 0, 1.0, None).stages}
-    assert {row for row, column in filled.cells if column == "seconds"} == trained
 
 
 def test_figures_are_those_of_the_kept_captions(tiny_pack: Path) -> None:

@@ -1,0 +1,123 @@
+"""Every table there is, end to end on the built-in scenes: planned, trained for a step or two a stage, measured, judged
+and reported. All rows run; only widths are cut down, those that a row itself asks for by the same factor."""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from scenes_packs import paired_scenes, unpaired_scenes
+from tellapart.data.pack import Pack
+from tellapart.reproduce.cache import Cache
+from tellapart.reproduce.collect import Filled, fill
+from tellapart.reproduce.command import _data
+from tellapart.reproduce.docs_results import write_results
+from tellapart.reproduce.jobs import row_recipe
+from tellapart.reproduce.later import measure_later
+from tellapart.reproduce.report import write_reports
+from tellapart.reproduce.runner import run_rows
+from tellapart.reproduce.table import Column, Row, Table
+from tellapart.reproduce.tables import TABLES
+
+pytestmark = pytest.mark.usefixtures("small_models")
+SHARE = 0.001
+CUT = 32
+"""Divides the widths that rows ask for, so that a row stays wider than its neighbour."""
+OPTIONAL = {"METEOR", "M", "SPICE", "S"}
+"""Columns whose tables or programs may be absent."""
+TOO_FEW = {"top-5", "top-50", "top-500"}
+"""Four test pictures have no fifth place."""
+
+
+def small_override(setting: str) -> str:
+    """`xe.model.hidden=1024` -> `xe.model.hidden=32`; everything else as it is."""
+    field, _, value = setting.partition("=")
+    return f"{field}={int(value) // CUT}" if ".model." in field and value.isdigit() and int(value) >= CUT else setting
+
+
+def small_table(table: Table) -> Table:
+    rows = (dataclasses.replace(row, overrides=tuple(map(small_override, row.overrides))) for row in table.rows)
+    return dataclasses.replace(table, rows=tuple(rows))
+
+
+SMALL = {name: small_table(table) for name, table in TABLES.items()}
+RETRIEVAL = [table for table in SMALL.values() if table.name.split("/")[0] in ("convse", "ltd", "find")]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """For models of a few numbers, threads that wait for each other cost more than the arithmetic."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The scenes with their captions, and the same pictures with other scenes' sentences."""
+    folder = tmp_path_factory.mktemp("scenes")
+    paired = paired_scenes(folder)
+    return paired, unpaired_scenes(paired, folder)
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all tables, so that rows they share are trained once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+def filled_table(table: Table, scenes: tuple[Path, Path], cache: Path) -> Filled:
+    pack = Pack(scenes[table.name.startswith("r2m/")])
+    said: list[str] = []
+    outcome = run_rows([table], pack.folder, seeds=1, cache=cache, share=SHARE, tell=said.append)
+    assert not outcome.failed and not outcome.left
+    assert not [line for line in said if line.startswith("left out")]
+    measure_later([table], Cache(cache), pack, said.append)
+    return fill(table, Cache(cache), _data(table, pack, (), SHARE))
+
+
+@pytest.mark.parametrize("table", SMALL.values(), ids=lambda table: table.name)
+def test_runs_and_reports(table: Table, scenes: tuple[Path, Path], cache: Path, tmp_path: Path) -> None:
+    filled = filled_table(table, scenes, cache)
+    assert not filled.missing and len(filled.claims) == len(table.claims)
+    for row in table.rows:
+        for column in expected_columns(table, row):
+            cell = filled.cells[row.name, column.name]
+            assert np.isfinite(cell.estimate().value), (row.name, column.name)
+            assert cell.draws is not None or not column.measure.endswith("text-metrics")
+    held = {column for _, column in filled.cells}
+    assert {column.name for column in table.columns} - OPTIONAL - TOO_FEW <= held
+    paths = {path.suffix: path for path in write_reports(filled, tmp_path)}
+    plain = json.loads(paths[".json"].read_text())
+    assert plain["data"]["share_of_epochs"] == SHARE and plain["data"]["pack"].startswith("scenes")
+    assert {claim["verdict"] for claim in plain["claims"]} <= {"held", "not held", "undecided"}
+    for kind in (".md", ".html"):
+        text = paths[kind].read_text()
+        assert "SHORTENED" in text and table.rows[0].name.replace(">", "&gt;") in text
+    assert (".svg" in paths) == bool(table.curves)
+    assert not table.curves or "<svg" in paths[".html"].read_text()
+
+
+def expected_columns(table: Table, row: Row) -> list[Column]:
+    """Columns that must hold a figure: all that can be measured of this row on four pictures."""
+    unmeasured = OPTIONAL | TOO_FEW
+    if not row_recipe(row, 0, 1.0, None).stages:
+        unmeasured |= {"seconds"}
+    # A row's log has only the figures of its own loss.
+    return [column for column in table.columns if column.name not in unmeasured and column.measure != "log"]
+
+
+def test_results_page_holds_every_table(scenes: tuple[Path, Path], cache: Path, tmp_path: Path) -> None:
+    for table in RETRIEVAL:
+        filled_table(table, scenes, cache)
+    path = tmp_path / "docs" / "results.md"
+    names = write_results(RETRIEVAL, Cache(cache), path)
+    assert set(names) == {table.name for table in RETRIEVAL}
+    text = path.read_text()
+    assert all(f"## {table.name}" in text for table in RETRIEVAL)
+    assert (path.parent / "figures" / "ltd-figure3.svg").is_file() and "figures/ltd-figure3.svg" in text
