@@ -20,7 +20,7 @@ from torch import Tensor
 
 from tellapart.data.pack import Pack
 from tellapart.vision.backbones import Backbone
-from tellapart.vision.preprocess import Resize, UnreadablePicture, read_square
+from tellapart.vision.preprocess import Resize, UnreadablePicture, read_square, stacked
 from tellapart.vision.regions import Regions
 from tellapart.vision.rows import ROW_MAKERS, Seen
 from tellapart.vision.store_writer import Rows, StoreWriter
@@ -99,7 +99,7 @@ class Pipeline:
         if faults:
             self.faults.extend(faults)
             return len(pictures)
-        pixels = torch.stack([square.pixels for square in squares])  # [I, 3, S, S]
+        pixels = stacked(squares)  # [I, 3, S, S]
         windows = np.asarray([square.window for square in squares], np.float32)
         for flipped in sorted({target.flipped for target in self.targets}):
             for target, rows in self._rows(pixels, pictures, windows, flipped):

@@ -6,6 +6,7 @@ the square; `crop` is the papers' way, short side to size / 0.875 and the centre
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -50,7 +51,7 @@ def read_square(path: Path, preprocessing: Preprocessing, resize: Resize) -> Squ
     """Open, turn upright, and resize one picture."""
     size = preprocessing.size
     short = size if resize == "squash" else round(size / preprocessing.crop)
-    picture = torch.from_numpy(read_picture(path, short)).permute(2, 0, 1).unsqueeze(0)  # [1, 3, H, W]
+    picture = _channels_last(read_picture(path, short))
     if resize == "squash":
         return Square(_resized(picture, size, size, preprocessing.interpolation)[0], WHOLE)
     height, width = picture.shape[2:]
@@ -70,7 +71,7 @@ def read_middle(path: Path, size: int) -> Tensor:  # [3, S, S] uint8
 def read_part(path: Path, size: int, part: Box) -> Tensor:  # [3, S, S] uint8
     """A part of a picture, x1 y1 x2 y2 in fractions of it, stretched to a square."""
     share = max(0.1, min(part[2] - part[0], part[3] - part[1]))
-    whole = torch.from_numpy(read_picture(path, round(size / share))).permute(2, 0, 1).unsqueeze(0)  # [1, 3, H, W]
+    whole = _channels_last(read_picture(path, round(size / share)))
     height, width = whole.shape[2:]
     left, top = min(width - 1, int(part[0] * width)), min(height - 1, int(part[1] * height))
     right, bottom = max(left + 1, round(part[2] * width)), max(top + 1, round(part[3] * height))
@@ -84,12 +85,22 @@ def read_picture(path: Path, short: int) -> np.ndarray:
             if opened.format == "JPEG":
                 opened.draft("RGB", (short, short))
             turn = TURNS.get(opened.getexif().get(ORIENTATION, 1))
-            picture = opened.convert("RGB")
-        return np.array(picture if turn is None else picture.transpose(turn))
+            picture = opened if opened.mode == "RGB" else opened.convert("RGB")
+            return np.array(picture if turn is None else picture.transpose(turn))
     except FileNotFoundError as error:
         raise UnreadablePicture(f"{path} does not exist") from error
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise UnreadablePicture(f"{path} cannot be opened as a picture ({error})") from error
+
+
+def stacked(squares: Sequence[Square]) -> Tensor:
+    """[I, 3, S, S] uint8 with channels last, as they are: nothing is turned round."""
+    return torch.stack([square.pixels.permute(1, 2, 0) for square in squares]).permute(0, 3, 1, 2)
+
+
+def _channels_last(picture: np.ndarray) -> Tensor:
+    """[H, W, 3] as [1, 3, H, W] whose strides torch knows for channels last, and keeps when it resizes."""
+    return torch.from_numpy(picture).unsqueeze(0).permute(0, 3, 1, 2)
 
 
 def _resized(picture: Tensor, height: int, width: int, interpolation: Interpolation) -> Tensor:
