@@ -17,6 +17,7 @@ from tellapart.device import usable_device
 from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS, TABLES
 from tellapart.evaluation.figures import readable
+from tellapart.evaluation.retrieval import evaluate_with_cxc
 from tellapart.training.run import open_run
 from tellapart.training.run_context import context_for
 
@@ -35,6 +36,9 @@ class EvaluateOptions:
     """Name of the pack's features; left out, the name the run was trained with."""
     evaluation: str | None = None
     """Which figures: grounding, captions, retrieval, …; left out, those that chose the run's best epoch."""
+    cxc: tuple[Path, ...] = ()
+    """Crisscrossed Captions' ratings (sits_val.csv, sits_test.csv): any caption rated 3 or more counts as found. For a
+    matcher, and a pack prepared from COCO's or Karpathy's JSON."""
     device: str = "cpu"
     """cpu, cuda, cuda:1, …"""
     json: bool = False
@@ -50,7 +54,10 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
     context = context_for(run, Pack(options.data), options.features, options.device)
     name = options.evaluation or run.last_stage.evaluation
     with torch.no_grad():
-        figures = fullest_evaluation(name)(run.model, context, options.split)
+        if options.cxc:
+            figures = evaluate_with_cxc(run.model, context, options.split, options.cxc)
+        else:
+            figures = fullest_evaluation(name)(run.model, context, options.split)
         table = TABLES.get(name)
         rows = table(run.model, context, options.split) if table else []
     out = options.out or options.run / f"evaluation-{options.split}.json"

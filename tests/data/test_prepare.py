@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from data.builders import coco, draw, entities, flickr, write
-from tellapart.data.pack import Pack
+from tellapart.data.fewer_captions import keep_captions
+from tellapart.data.pack import CAPTION_IDS, Pack
 from tellapart.data.prepare import PrepareOptions, prepare
 from tellapart.data.readers import recognise
 from tellapart.errors import InputError
@@ -98,6 +99,8 @@ def test_coco_with_results_json(tmp_path: Path) -> None:
     assert [(p.id, p.split) for p in pack.pictures] == [("1", "train"), ("2", "val")]
     # 80 x 60 is what the annotation file says the boxes are measured in; the file on disk is 40 x 30.
     assert pack.detections[1].boxes == ((0.25, 0.25, 0.75, 0.75),) and pack.detections[1].labels == ("cat",)
+    ids = pack.column(CAPTION_IDS)
+    assert ids.values.tolist() == [5, 6, 7] and (ids.per, ids.facts) == ("caption", {"of": "coco"})
 
 
 def test_karpathy_restval(tmp_path: Path) -> None:
@@ -117,6 +120,41 @@ def test_karpathy_restval(tmp_path: Path) -> None:
     assert [p.split for p in pack.pictures] == ["restval", "train"] and pack.manifest["name"] == "coco"
     pack, _ = run(tmp_path / "in", tmp_path / "two", join_restval=True)
     assert [p.split for p in pack.pictures] == ["train", "train"]
+    assert not pack.has_column(CAPTION_IDS), "no sentence is numbered"
+
+
+def test_caption_ids_are_kept_beside_the_pack(tmp_path: Path) -> None:
+    """Karpathy numbers a sentence beside it or in the picture's list. A sentence left out takes its number with it,
+    one without a number gets -1, and the pack is the same pack with and without numbers."""
+    draw(tmp_path / "in", ["a.jpg", "b.jpg"])
+    sentences: list[list[dict[str, object]]] = [
+        [{"raw": "A dog.", "sentid": 31}, {"raw": "...", "sentid": 32}, {"raw": "One dog.", "sentid": "33"}],
+        [{"raw": "A cat."}, {"raw": "One cat."}, {"raw": "Cats."}],
+    ]
+    images = [
+        {"filename": name, "split": "train", "sentences": said, "sentids": listed}
+        for name, said, listed in zip(("a.jpg", "b.jpg"), sentences, ([], [41, "x"]))
+    ]
+    write(tmp_path / "in/dataset_coco.json", json.dumps({"images": images}))
+    (tmp_path / "text.txt").write_text("A dog runs.\n")
+    pack, _ = run(tmp_path / "in", tmp_path / "pack", corpus=tmp_path / "text.txt")
+    assert [caption.text for caption in pack.captions] == [
+        "A dog.",
+        "One dog.",
+        "A cat.",
+        "One cat.",
+        "Cats.",
+        "A dog runs.",
+    ]
+    assert pack.column(CAPTION_IDS).values.tolist() == [31, 33, 41, -1, -1, -1]
+    fewer = keep_captions(pack, tmp_path / "fewer", each=1)
+    assert fewer.column(CAPTION_IDS).values.tolist() == [31, 41, -1]
+    for image in images:
+        del image["sentids"]
+        image["sentences"] = [{"raw": sentence["raw"]} for sentence in image["sentences"]]  # type: ignore[union-attr, index]
+    write(tmp_path / "in/dataset_coco.json", json.dumps({"images": images}))
+    plain, _ = run(tmp_path / "in", tmp_path / "plain", corpus=tmp_path / "text.txt")
+    assert plain.fingerprint == pack.fingerprint and not plain.has_column(CAPTION_IDS)
 
 
 def test_posts_with_emojis(tmp_path: Path) -> None:

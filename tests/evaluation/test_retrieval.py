@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from tellapart.data.pack import Caption, Picture, write_pack
+from tellapart.data.pack import CAPTION_IDS, Caption, Picture, write_pack
 from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS
-from tellapart.evaluation.retrieval import evaluate_retrieval, score_split
+from tellapart.evaluation.retrieval import evaluate_retrieval, evaluate_with_cxc, score_split
 from tellapart.matching.vse import VSE
 from tiny_world import tiny_context
 
@@ -39,6 +39,43 @@ def test_every_retrieval_evaluation_gives_numbers(tmp_path: Path, name: str) -> 
     context = tiny_context(tmp_path)
     model = VSE(embedding=8, word_width=6).build(context.inputs)
     assert all(isinstance(value, float) for value in EVALUATIONS[name](model, context, "train").values())
+
+
+def test_cxc_counts_what_its_files_rate(tmp_path: Path) -> None:
+    """A CSV that rates every caption's best-ranked picture 5 makes R@1 of text to picture 100; one that rates them
+    2 changes nothing; both may come in several files."""
+    context = tiny_context(tmp_path)
+    torch.manual_seed(0)
+    model = VSE(embedding=8, word_width=6).build(context.inputs).eval()
+    found = score_split(model, context, "train")
+    ids = np.arange(len(context.pack.owner)) + 700
+    context.pack.save_column(CAPTION_IDS, ids, "caption")
+    best = found.pictures[found.scores.argmax(0).numpy()]
+    for name, score in (("good.csv", 5.0), ("bad.csv", 2.0)):
+        rows = [
+            f"COCO_val2014_{0:012d}.jpg:{ids[c]},COCO_val2014_{p:012d}.jpg,{score},s"
+            for c, p in zip(found.captions, best)
+        ]
+        (tmp_path / name).write_text("\n".join(["caption,image,agg_score,sampling_method", *rows]))
+    plain = EVALUATIONS["retrieval-full"](model, context, "train")
+    bad = evaluate_with_cxc(model, context, "train", [tmp_path / "bad.csv"])
+    both = evaluate_with_cxc(model, context, "train", [tmp_path / "bad.csv", tmp_path / "good.csv"])
+    assert plain["t2i_r1"] < 100 and {name: bad[name] for name in plain} == plain
+    assert {
+        name.removeprefix("cxc_"): bad[name] for name in bad if name.startswith("cxc_") and name.endswith("_r1")
+    } == {name: plain[name] for name in ("i2t_r1", "t2i_r1")}
+    assert both["cxc_t2i_r1"] == 100 and both["t2i_r1"] == plain["t2i_r1"] and both["cxc_i2t_r1"] >= plain["i2t_r1"]
+
+
+def test_cxc_of_other_data_is_refused(tmp_path: Path) -> None:
+    context = tiny_context(tmp_path)
+    model = VSE(embedding=8, word_width=6).build(context.inputs).eval()
+    (tmp_path / "sits.csv").write_text("caption,image,agg_score,sampling_method\nx.jpg:700,y_123456.jpg,4.0,s\n")
+    with pytest.raises(InputError, match=r"does not hold COCO's caption ids.*prepare it anew"):
+        evaluate_with_cxc(model, context, "test", [tmp_path / "sits.csv"])
+    context.pack.save_column(CAPTION_IDS, np.arange(len(context.pack.owner)) + 700, "caption")
+    with pytest.raises(InputError, match="None of the 1 CxC ratings is of a picture and a caption of the split 'test'"):
+        evaluate_with_cxc(model, context, "test", [tmp_path / "sits.csv"])
 
 
 def test_a_split_without_captions_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tellapart.data.pack import NO_PICTURE, Caption, Picture
 from tellapart.data.pictures import Check, NamedFiles, PictureIndex, check_pictures
-from tellapart.data.readers.source import UNKNOWN_SPLIT, Skipped, Source, SourceCaption, SourcePicture
+from tellapart.data.readers.source import NO_NUMBER, UNKNOWN_SPLIT, Skipped, Source, SourceCaption, SourcePicture
 from tellapart.errors import InputError
 from tellapart.text.rules import TextRules
 
@@ -22,6 +22,8 @@ class Assembled:
     root: Path
     pictures: list[Picture] = field(default_factory=list)
     captions: list[Caption] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    """The source's own ids of the captions, one each, -1 for those it does not number; empty where it numbers none."""
     skipped: list[Skipped] = field(default_factory=list)
     declared: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Sizes the source states for its pictures, by id."""
@@ -186,6 +188,9 @@ def _place_captions(
             row = NO_PICTURE if caption.picture is None else rows[caption.picture]
             split = split or result.pictures[row].split
             result.captions.append(Caption(row, caption.text, tuple(words), split))
+            result.numbers.append(caption.number)
+    if all(number == NO_NUMBER for number in result.numbers):
+        result.numbers = []
     if not result.captions and not result.pictures:
         first = f" The first: {result.skipped[0].where}: {result.skipped[0].reason}." if result.skipped else ""
         raise InputError(

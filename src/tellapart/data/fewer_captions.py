@@ -11,7 +11,9 @@ import os
 import shutil
 from pathlib import Path
 
-from tellapart.data.pack import Pack, write_pack
+import numpy as np
+
+from tellapart.data.pack import CAPTION_IDS, Column, Pack, write_pack
 from tellapart.errors import InputError
 
 
@@ -27,7 +29,13 @@ def keep_captions(pack: Pack, folder: Path, each: int = 1, split: str = "train")
         if pack.pictures[picture].split == split
         for caption in captions[each:]
     }
-    captions = [caption for row, caption in enumerate(pack.captions) if row not in dropped]
+    kept = [row for row in range(len(pack.captions)) if row not in dropped]
+    captions = [pack.captions[row] for row in kept]
+    columns = {}
+    if pack.has_column(CAPTION_IDS):
+        # Only the source knows these: they could not be computed anew.
+        ids = pack.column(CAPTION_IDS)
+        columns[CAPTION_IDS] = Column(np.asarray(ids.values)[kept], ids.per, ids.facts)
     root = pack.manifest.get("root", "")
     made = write_pack(
         folder,
@@ -38,6 +46,7 @@ def keep_captions(pack: Pack, folder: Path, each: int = 1, split: str = "train")
         pack.vocabulary,
         pack.manifest["rules"],
         detections=list(pack.detections.values()),
+        columns=columns,
     )
     for name in pack.feature_names():
         shutil.copytree(pack.feature_folder(name), made.feature_folder(name), copy_function=_link_or_copy)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tellapart.data.assemble import CORPUS, Assembled
 from tellapart.data.closing_report import closing_report
-from tellapart.data.pack import Caption, Column, Detections, Pack, Phrase, write_pack
+from tellapart.data.pack import CAPTION_IDS, Caption, Column, Detections, Pack, Phrase, write_pack
 from tellapart.data.readers.source import Skipped
 from tellapart.errors import InputError
 from tellapart.text.nouns import mark_nouns
@@ -37,14 +37,14 @@ def drop_unspeakable(assembled: Assembled, rules: TextRules, vocabulary: Vocabul
     """Leave out unpaired sentences that are too short or have too many UNK; paper 5 learns to speak from the rest."""
     if rules.min_words == 0 and rules.max_unknown >= 1:
         return
-    kept: list[Caption] = []
+    kept: list[int] = []
     short = strange = 0
-    for caption in assembled.captions:
+    for row, caption in enumerate(assembled.captions):
         unknown = vocabulary.encode(caption.words).count(UNK)
         if caption.picture >= 0 or (
             len(caption.words) >= rules.min_words and unknown <= rules.max_unknown * len(caption.words)
         ):
-            kept.append(caption)
+            kept.append(row)
         elif len(caption.words) < rules.min_words:
             short += 1
         else:
@@ -56,7 +56,8 @@ def drop_unspeakable(assembled: Assembled, rules: TextRules, vocabulary: Vocabul
     ):
         if count:
             assembled.skipped.append(Skipped(kind, f"{count:,} sentences", "the corpus", reason))
-    assembled.captions = kept
+    assembled.captions = [assembled.captions[row] for row in kept]
+    assembled.numbers = [assembled.numbers[row] for row in kept] if assembled.numbers else []
 
 
 def finish_pack(
@@ -86,6 +87,8 @@ def finish_pack(
         assembled.mentions,
     )
     columns: dict[str, Column] = {}
+    if assembled.numbers:
+        columns[CAPTION_IDS] = Column(np.asarray(assembled.numbers, dtype=np.int64), "caption", {"of": facts["format"]})
     if nouns and captions:
         marked = noun_column([caption.words for caption in captions], vocabulary)
         columns["nouns"] = marked

@@ -31,6 +31,8 @@ from tellapart.text.vocabulary import Vocabulary
 
 FORMAT = 1
 NO_PICTURE = -1
+CAPTION_IDS = "caption-ids"
+"""The column of the source's own caption ids (COCO's), one a caption, -1 for none; sources without ids have none."""
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tellapart.data.pack import Pack
+from tellapart.data.pack import CAPTION_IDS
 from tellapart.data.sampling import split_rows
 from tellapart.errors import InputError
 from tellapart.metrics.bootstrap import intervals
-from tellapart.metrics.cxc import cxc_positives, cxc_recall, read_cxc
+from tellapart.metrics.cxc import cxc_positives, cxc_recall, ratings_among, read_cxc
 from tellapart.metrics.ndcg import ndcg, rouge_relevance
 from tellapart.metrics.recall import fold_recall, own_sentences, r_precision, recall, retrieval_ranks
 from tellapart.objectives.context import Context
@@ -23,8 +23,6 @@ from tellapart.types import Encoded
 
 CHUNK = 256
 """Pictures, and sentences, encoded in one go."""
-CAPTION_IDS = "caption-ids"
-"""The column of COCO's caption ids, one a caption."""
 NDCG_CAPTIONS = 6000
 """nDCG compares every caption with every other: seconds for 5,000 of them, minutes for 25,000. Larger splits
 go without; `rouge_relevance` and `ndcg` are there to be called."""
@@ -70,11 +68,26 @@ def full_measures(found: SplitScores, texts: Sequence[str]) -> dict[str, float]:
     return measures
 
 
-def cxc_measures(found: SplitScores, pack: Pack, ratings: Path) -> dict[str, float]:
-    """Recall and R-precision with the positives of a CxC file; the pack needs COCO's caption ids as a column."""
+def evaluate_with_cxc(model: nn.Module, context: Context, split: str, files: Sequence[Path]) -> dict[str, float]:
+    """`evaluate_retrieval_fully`, and recall and R-precision with the positives of CxC files, named `cxc_…`."""
+    pack = context.pack
+    if not pack.has_column(CAPTION_IDS):
+        raise InputError(
+            f"{pack.folder} does not hold COCO's caption ids, by which CxC files name captions; prepare it anew from "
+            "COCO's or Karpathy's JSON files."
+        )
+    ratings = [rating for path in files for rating in read_cxc(path)]
+    found = score_split(model, context, split)
     ids = pack.column(CAPTION_IDS).values[found.captions].tolist()
     names = [Path(pack.pictures[row].file or pack.pictures[row].id).stem for row in found.pictures]
-    return cxc_recall(found.scores, cxc_positives(read_cxc(ratings), names, ids, found.owner))
+    if not ratings_among(ratings, names, ids):
+        raise InputError(
+            f"None of the {len(ratings)} CxC ratings is of a picture and a caption of the split '{split}' of "
+            f"{pack.folder}; sits_val.csv goes with COCO's val split by Karpathy, sits_test.csv with his test split."
+        )
+    figures = full_measures(found, [pack.captions[row].text for row in found.captions])
+    with_cxc = cxc_recall(found.scores, cxc_positives(ratings, names, ids, found.owner))
+    return figures | {f"cxc_{name}": value for name, value in with_cxc.items()}
 
 
 def score_split(model: nn.Module, context: Context, split: str, chunk: int = CHUNK) -> SplitScores:

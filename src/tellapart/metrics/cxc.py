@@ -48,6 +48,12 @@ def read_cxc(path: Path) -> list[Rating]:
     return ratings
 
 
+def ratings_among(ratings: Sequence[Rating], pictures: Sequence[str], captions: Sequence[int]) -> list[Rating]:
+    """The ratings whose picture and caption are both among these, named as for `cxc_positives`."""
+    numbers, ids = {_number(name) for name in pictures}, set(captions)
+    return [rating for rating in ratings if rating.caption in ids and _number(rating.picture) in numbers]
+
+
 def cxc_positives(
     ratings: Sequence[Rating],
     pictures: Sequence[str],

@@ -8,7 +8,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourcePicture, entries, read_json_text
+from tellapart.data.readers.source import (
+    ReaderOptions,
+    Source,
+    SourceCaption,
+    SourcePicture,
+    entries,
+    read_json_text,
+    whole_number,
+)
 from tellapart.errors import InputError
 
 
@@ -89,4 +97,4 @@ def _read_file(path: Path, options: ReaderOptions, result: Source, seen: dict[st
                 "duplicate id", picture, where, f"its picture is kept from {seen[picture]}, with the captions there"
             )
             continue
-        result.captions.append(SourceCaption(picture, text.strip(), where))
+        result.captions.append(SourceCaption(picture, text.strip(), where, number=whole_number(row.get("id"))))

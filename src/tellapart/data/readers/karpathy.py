@@ -7,7 +7,15 @@ from typing import Any
 
 from tellapart.data.pictures import picture_stem
 from tellapart.data.readers.coco import json_head
-from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourcePicture, entries, read_json_text
+from tellapart.data.readers.source import (
+    ReaderOptions,
+    Source,
+    SourceCaption,
+    SourcePicture,
+    entries,
+    read_json_text,
+    whole_number,
+)
 from tellapart.errors import InputError
 
 
@@ -47,8 +55,16 @@ def read(source: Path, options: ReaderOptions) -> Source:
             if text is None:
                 result.skip("broken entry", str(sentence)[:60], place, "it has neither 'raw' nor 'tokens'; mend it")
             else:
-                result.captions.append(SourceCaption(key, text.strip(), place))
+                result.captions.append(SourceCaption(key, text.strip(), place, number=_number(image, order)))
     return result
+
+
+def _number(image: dict[str, Any], order: int) -> int:
+    """The sentence's own id, beside it or in the picture's list: COCO's, in the file of COCO."""
+    sentence, listed = image["sentences"][order], image.get("sentids")
+    if "sentid" not in sentence and isinstance(listed, list) and order < len(listed):
+        return whole_number(listed[order])
+    return whole_number(sentence.get("sentid"))
 
 
 def _text(sentence: Any) -> str | None:

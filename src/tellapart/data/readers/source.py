@@ -13,6 +13,8 @@ from tellapart.errors import InputError
 
 UNKNOWN_SPLIT = ""
 """The source does not say; `prepare` decides."""
+NO_NUMBER = -1
+"""The source does not number this caption."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class SourceCaption:
     where: str
     split: str = UNKNOWN_SPLIT
     """Only of sentences without a picture; others share their picture's."""
+    number: int = NO_NUMBER
+    """The caption's own id in the source: COCO's, say, by which ratings made elsewhere speak of it."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,16 @@ class Source:
 
     def skip(self, kind: str, item: str, where: str, reason: str) -> None:
         self.skipped.append(Skipped(kind, item, where, reason))
+
+
+def whole_number(value: Any) -> int:
+    """An id as sources write it, 7 or "7"; NO_NUMBER for anything else.
+
+    >>> whole_number(7), whole_number("7"), whole_number("seven"), whole_number(None)
+    (7, 7, -1, -1)
+    """
+    text = str(value)
+    return int(text) if text.isdecimal() else NO_NUMBER
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
