@@ -1,8 +1,11 @@
 """Finding pictures by name, and telling whole pictures from broken ones."""
 
+import io
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 from tellapart.data.pictures import PictureIndex, check_picture
@@ -56,3 +59,18 @@ def test_names_find_files(tmp_path: Path) -> None:
     assert index.find("train/1.jpg") == ["train/1.webp"]
     assert sorted(index.find("1.jpg")) == ["train/1.webp", "val/1.webp"]
     assert index.find("4.jpg") == index.find("3") == []
+
+
+@given(st.sampled_from(["PNG", "JPEG", "GIF", "TIFF", "WEBP", "BMP", "JPEG2000", "PPM", "TGA"]), st.data())
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_whatever_is_broken_gets_a_sentence(tmp_path: Path, kind: str, data: st.DataObject) -> None:
+    """A picture with some bytes changed and its end cut off: a size or a fault, never an error of a decoder's own."""
+    written = io.BytesIO()
+    Image.linear_gradient("L").resize((24, 20)).convert("RGB").save(written, kind)
+    spoiled = bytearray(written.getvalue())
+    for _ in range(data.draw(st.integers(1, 6))):
+        spoiled[data.draw(st.integers(0, len(spoiled) - 1))] = data.draw(st.integers(0, 255))
+    (tmp_path / "photo").write_bytes(spoiled[: data.draw(st.integers(1, len(spoiled)))])
+    found = check_picture(tmp_path / "photo", "full")
+    assert found.fault or found.width > 0

@@ -2,8 +2,12 @@
 
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tellapart.search.embedder import Embedder
 
 pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 pytest.importorskip("fastapi", reason="the page needs FastAPI: pip install tellapart[serve]")
@@ -38,3 +42,10 @@ def served_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def own_index(served_world: Path, tmp_path: Path) -> Path:
     """A copy of the index to write to."""
     return Path(shutil.copytree(served_world / "index", tmp_path / "index"))
+
+
+@pytest.fixture(scope="session")
+def embedder(served_world: Path) -> "Embedder":
+    from tellapart.search.embedder import Embedder
+
+    return Embedder(str(served_world / "find"), str(served_world / "tell"))

@@ -26,11 +26,6 @@ HERE = "http://127.0.0.1"
 
 
 @pytest.fixture(scope="module")
-def embedder(served_world: Path) -> Embedder:
-    return Embedder(str(served_world / "find"), str(served_world / "tell"))
-
-
-@pytest.fixture(scope="module")
 def reader(served_world: Path, embedder: Embedder) -> Iterator[TestClient]:
     """A client of the shared index that changes nothing. An exception in a route fails the test."""
     library = Library(open_store(str(served_world / "index")), embedder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -14,6 +15,10 @@ ORIENTATION = 274
 """The EXIF tag that says how a camera was held; values 5 to 8 lie on their side."""
 
 Check = Literal["header", "full"]
+BROKEN = (
+    OSError, SyntaxError, ValueError, TypeError, EOFError, LookupError, ArithmeticError, AttributeError, struct.error,
+)  # fmt: skip
+"""What Pillow's decoders stumble over in a broken file."""
 
 
 def picture_stem(name: str) -> str:
@@ -111,7 +116,7 @@ def check_picture(path: Path, check: Check = "header") -> Checked:
         return Checked(kind="not a picture", fault="no picture format is recognised in it")
     except Image.DecompressionBombError:
         return Checked(kind="not a picture", fault="it is too large to be opened safely")
-    except (OSError, SyntaxError, ValueError) as error:
+    except BROKEN as error:
         return Checked(kind="truncated picture", fault=f"it cannot be decoded ({error})")
     return Checked(width, height)
 

@@ -25,7 +25,7 @@ def as_texts(run: Run, sentences: Sequence[str], device: torch.device | str = "c
     ids = [run.vocabulary.encode(row) for row in words]
     for sentence, row in zip(sentences, ids):
         if all(token == UNK for token in row):
-            raise InputError(f"No word of '{sentence}' is known to {run.folder}; say it in other words.")
+            raise InputError(f"No word of '{sentence}' is known to the matcher; say it in other words.")
     longest = max(map(len, ids), default=0) + 2
     tokens = torch.tensor([[START, *row, END, *[PAD] * (longest - len(row) - 2)] for row in ids])  # [C, T]
     lengths = torch.tensor([len(row) + 2 for row in ids])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,10 +21,11 @@ from tellapart.serve import answers
 from tellapart.serve.answers import About, Described, FoundPictures, NewCaption, Picture, Problem
 from tellapart.serve.describe import Describer
 from tellapart.serve.guard import PHOTOS, Admission, Guard
-from tellapart.serve.library import IDENTITY, Library, UnknownPicture
+from tellapart.serve.library import IDENTITY, BadQuestion, Library, UnknownPicture
 from tellapart.serve.pictures import Pictures, Size, as_jpeg
 from tellapart.serve.turns import Turns
 from tellapart.serve.uploads import LargeUpload, RefusedUpload, keep_upload
+from tellapart.vision.preprocess import UnreadablePicture
 
 PAGE = Path(__file__).parent / "page"
 FILES = {
@@ -32,8 +34,8 @@ FILES = {
     "/page.js": ("page.js", "text/javascript"),
 }
 PREVIEW, SIMILAR = 960, 12
-STATUS: dict[type[InputError], int] = {UnknownPicture: 404, LargeUpload: 413, RefusedUpload: 415}
-"""Other mistakes in what is asked are 400."""
+STATUS: dict[type[InputError], int] = {BadQuestion: 400, UnknownPicture: 404, LargeUpload: 413, RefusedUpload: 415}
+"""Their sentences may be sent to anyone; those of other mistakes may name files of this machine."""
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem} for status in (400, 401, 403, 404, 408, 413, 415, 421, 422, 503)
 }
@@ -133,7 +135,10 @@ def _add_photos(app: FastAPI, describer: Describer, pixels: int) -> None:
         def work() -> Described:
             with tempfile.TemporaryDirectory(prefix="tellapart-") as folder:
                 upload = keep_upload(photo.file.read(), pixels, Path(folder))
-                told = describer.describe(upload.file, similar)
+                try:
+                    told = describer.describe(upload.file, similar)
+                except UnreadablePicture as error:
+                    raise RefusedUpload("This is no whole picture of a kind that can be opened here.") from error
             preview = base64.b64encode(as_jpeg(upload.picture, PREVIEW)).decode()
             return Described(
                 plain=answers.sentence(told.plain),
@@ -148,8 +153,13 @@ def _add_photos(app: FastAPI, describer: Describer, pixels: int) -> None:
 
 
 async def _say_problem(request: Request, error: Exception) -> JSONResponse:
-    status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 400)
-    return JSONResponse({"detail": str(error)}, status)
+    status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), None)
+    if status is not None:
+        return JSONResponse({"detail": str(error)}, status)
+    print(f"{request.url.path}: {error}", file=sys.stderr, flush=True)
+    if isinstance(error, UnreadablePicture):
+        return JSONResponse({"detail": "The file of this picture cannot be read; run `tellapart index` again."}, 404)
+    return JSONResponse({"detail": "This cannot be done; the server's terminal says why."}, 400)
 
 
 async def _say_invalid(request: Request, error: Exception) -> JSONResponse:

@@ -6,6 +6,7 @@ of one picture are one picture.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import re
 import threading
@@ -29,6 +30,10 @@ REMEMBERED = 10_000
 
 class UnknownPicture(InputError):
     """An id that no row of the index has."""
+
+
+class BadQuestion(InputError):
+    """Words that cannot be searched for."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +60,13 @@ class Library:
         self._writing = threading.Lock()
 
     def search(self, words: str, without: str, count: int, filters: Filters) -> list[Found]:
-        unsaid = [*self.embedder.words([without])] if without.strip() else []
-        said = [*self.embedder.words([words])] if words.strip() else []
-        return self.nearest(combined(said, unsaid), count, filters)
+        try:
+            unsaid = [*self.embedder.words([without])] if without.strip() else []
+            said = [*self.embedder.words([words])] if words.strip() else []
+            query = combined(said, unsaid)
+        except InputError as error:
+            raise BadQuestion(str(error)) from error
+        return self.nearest(query, count, filters)
 
     def nearest(self, vector: np.ndarray, count: int, filters: Filters | None = None) -> list[Found]:
         """Each picture once, however many copies there are."""
@@ -105,7 +114,8 @@ class Library:
         """A person's caption for every copy of a picture; None goes back to the captioner's."""
         with self._writing:
             for facts in self._rows(identity):
-                self.store.edit(facts["path"], words)
+                with contextlib.suppress(InputError):  # a copy that `tellapart index` took out this moment
+                    self.store.edit(facts["path"], words)
         return self.row(identity)
 
     def _rows(self, identity: str) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tellapart.serve.recent import Recent
-from tellapart.vision.preprocess import read_picture
+from tellapart.vision.preprocess import UnreadablePicture, read_picture
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -28,7 +28,10 @@ class Pictures:
         """Upright, without EXIF; an UnreadablePicture where the file is none any more."""
         from PIL import Image
 
-        key = (str(file), file.stat().st_mtime_ns, size)
+        try:
+            key = (str(file), file.stat().st_mtime_ns, size)
+        except OSError as error:
+            raise UnreadablePicture(f"{file} is gone") from error
         there = self._kept.get(key)
         if there is None:
             there = as_jpeg(Image.fromarray(read_picture(file, SIDES[size])), SIDES[size])

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from PIL import Image
 from torch import Tensor
 
+from tellapart.data.pictures import BROKEN
 from tellapart.errors import InputError
 from tellapart.vision.backbones import Interpolation, Preprocessing
 
@@ -89,7 +90,7 @@ def read_picture(path: Path, short: int) -> np.ndarray:
             return np.array(picture if turn is None else picture.transpose(turn))
     except FileNotFoundError as error:
         raise UnreadablePicture(f"{path} does not exist") from error
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+    except (*BROKEN, Image.DecompressionBombError) as error:
         raise UnreadablePicture(f"{path} cannot be opened as a picture ({error})") from error
 
 

@@ -1,0 +1,233 @@
+"""What strangers send: requests that schemathesis makes up from the OpenAPI description, and files that are no photos.
+
+No answer may be a 500, none may be one that the description does not name, and none may say where anything lies.
+"""
+
+import gzip
+import io
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from tellapart.search.embedder import Embedder
+from tellapart.search.store import open_store
+from tellapart.serve.app import make_app
+from tellapart.serve.guard import Admission
+from tellapart.serve.library import Library
+
+schemathesis = pytest.importorskip("schemathesis", reason="made-up requests need it: pip install schemathesis")
+
+from schemathesis import checks  # noqa: E402
+
+UPLOAD, PIXELS = 300_000, 1_000_000
+CHECKS = [
+    checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
+    checks.response_headers_conformance,
+    checks.negative_data_rejection,
+]
+"""Not `positive_data_acceptance`: a search for nothing and a file that is no picture fit the description, and are
+refused on purpose."""
+ROUTES = [
+    ("GET", "/api/index"),
+    ("GET", "/api/pictures/{identity}"),
+    ("GET", "/api/pictures/{identity}/image"),
+    ("GET", "/api/pictures/{identity}/similar"),
+    ("GET", "/api/search"),
+    ("POST", "/api/photos"),
+    ("PUT", "/api/pictures/{identity}/caption"),
+]
+NOT_TO_BE_WRONG = ("GET", "/api/index", "negative")
+"""It takes nothing, so that no request can fail to fit."""
+SECRETS = ("Traceback", "site-packages", ".py", "/tmp", "/home", "lance", "secret.txt")
+
+
+def refuse_leaks(text: str, world: Path) -> None:
+    assert not [word for word in (*SECRETS, str(world), world.name + "/") if word in text], text[:500]
+
+
+@pytest.fixture(scope="module")
+def app(served_world: Path, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    """Over an index of its own, for made-up captions are saved too."""
+    import shutil
+
+    own = shutil.copytree(served_world / "index", tmp_path_factory.mktemp("fuzz") / "index")
+    library = Library(open_store(str(own)), embedder)
+    return make_app(library, Admission(upload_bytes=UPLOAD), PIXELS)
+
+
+@pytest.fixture(scope="module")
+def client(app: FastAPI) -> Iterator[TestClient]:
+    with TestClient(app, "http://127.0.0.1") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def identity(client: TestClient) -> str:
+    return client.get("/api/search", params={"words": "a red ball"}).json()["found"][0]["id"]
+
+
+@pytest.fixture(scope="module")
+def described(app: FastAPI) -> Any:
+    return schemathesis.openapi.from_asgi("/api/openapi.json", app)
+
+
+def test_every_route_is_tried(described: Any) -> None:
+    assert sorted((one.ok().method.upper(), one.ok().path) for one in described.get_all_operations()) == ROUTES
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "mode"),
+    [
+        (*route, mode)
+        for route in ROUTES
+        for mode in schemathesis.GenerationMode
+        if (*route, mode.value) != NOT_TO_BE_WRONG
+    ],
+)
+def test_requests_made_up_from_the_description(
+    described: Any, identity: str, served_world: Path, method: str, path: str, mode: Any
+) -> None:
+    """Requests that fit the description, and some that do not. Made-up ids meet no picture, so that requests by id are
+    made with one that there is, too."""
+    operation = described[path][method]
+    requests = operation.as_strategy(generation_mode=mode)
+    if "{identity}" in path:
+        requests |= operation.as_strategy(generation_mode=mode, path_parameters={"identity": identity})
+
+    @given(requests)
+    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+    def ask(case: Any) -> None:
+        answer = case.call_and_validate(checks=CHECKS)
+        if not answer.headers["content-type"][0].startswith("image/"):
+            refuse_leaks(answer.text, served_world)
+
+    ask()
+
+
+def test_a_picture_that_broke_since_is_not_named(
+    served_world: Path, embedder: Embedder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its file is told to whoever runs the server, not to a visitor."""
+    from tellapart.search.commands import IndexOptions, index
+
+    (tmp_path / "photos").mkdir()
+    photo = tmp_path / "photos" / "red.png"
+    photo.write_bytes(png())
+    find = str(served_world / "find")
+    index(IndexOptions((photo.parent,), str(tmp_path / "index"), find, "none", progress=False))
+    library = Library(open_store(str(tmp_path / "index")), embedder)
+    visitor = TestClient(make_app(library, Admission(), PIXELS), "http://127.0.0.1")
+    (found,) = visitor.get("/api/search", params={"words": "a red ball"}).json()["found"]
+    photo.write_bytes(b"no picture any more")
+    answer = visitor.get(f"/api/pictures/{found['id']}/image")
+    assert answer.status_code == 404 and str(photo) in capsys.readouterr().err
+    refuse_leaks(answer.text, tmp_path)
+
+
+def png(width: int = 96, height: int = 64) -> bytes:
+    written = io.BytesIO()
+    Image.new("RGB", (width, height), "red").save(written, "PNG")
+    return written.getvalue()
+
+
+def with_chunk(kind: bytes, body: bytes) -> bytes:
+    """A small PNG with another chunk behind its header."""
+    whole = png()
+    chunk = struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    return whole[:33] + chunk + whole[33:]
+
+
+def claims(kind: str, width: int, height: int) -> bytes:
+    """A small picture whose header says that it is huge."""
+    written = io.BytesIO()
+    Image.new("RGB", (8, 8), "red").save(written, kind)
+    data = bytearray(written.getvalue())
+    if kind == "PNG":
+        data[16:24] = struct.pack(">II", width, height)
+        data[29:33] = struct.pack(">I", zlib.crc32(data[12:29]))
+    elif kind == "GIF":
+        data[6:10] = struct.pack("<HH", width, height)
+    elif kind == "BMP":
+        data[18:26] = struct.pack("<ii", width, height)
+    else:
+        place = data.index(b"\xff\xc0") + 5
+        data[place : place + 4] = struct.pack(">HH", height, width)
+    return bytes(data)
+
+
+def laughs() -> bytes:
+    """An SVG of ten entities, each ten times the one before: ten billion words when opened."""
+    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 11))
+    return f'<?xml version="1.0"?><!DOCTYPE svg [<!ENTITY l0 "ha">{entities}]><svg>&l10;</svg>'.encode()
+
+
+NO_PHOTOS = {
+    "nothing": b"",
+    "SVG": b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>',
+    "SVG bomb": laughs(),
+    "SVG that reads a file": b'<!DOCTYPE s [<!ENTITY f SYSTEM "file:///etc/passwd">]><svg><text>&f;</text></svg>',
+    "packed SVG bomb": gzip.compress(laughs() * 1000),
+    "PostScript": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n(/etc/passwd) (r) file\n%%EOF\n",
+    "PDF": b"%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF",
+    "page": b"<!doctype html><script>alert(1)</script>",
+    "zip bomb": gzip.compress(bytes(100_000_000)),
+    "film": b"\0\0\0\x18ftypisom\0\0\2\0isomiso2" + bytes(400),
+    "script": b"#!/bin/sh\nexit 1\n",
+    "plain pixels": b"P6 9999 9999 255\n" + bytes(300),
+    "half a PNG": png()[:60],
+    "PNG without pixels": png()[:33] + b"\0\0\0\0IEND\xaeB`\x82",
+    "half a JPEG": claims("JPEG", 8, 8)[:-40],
+}
+TOO_LARGE = {
+    **{f"{kind} bomb": claims(kind, 60_000, 60_000) for kind in ("PNG", "JPEG", "GIF", "BMP")},
+    "true bomb": png(5000, 5000),
+    "giant": b"\x89PNG\r\n\x1a\n" + bytes(UPLOAD + 100_000),
+}
+
+
+@pytest.mark.parametrize("name", [*NO_PHOTOS, *TOO_LARGE])
+def test_no_photo(client: TestClient, served_world: Path, name: str) -> None:
+    data = {**NO_PHOTOS, **TOO_LARGE}[name]
+    for called in ("photo.jpg", "../../../etc/passwd", "a\0b.svg"):
+        answer = client.post("/api/photos", files={"photo": (called, data, "image/svg+xml")})
+        assert answer.status_code == (413 if name in TOO_LARGE else 415), answer.text[:300]
+        refuse_leaks(answer.text, served_world)
+
+
+@pytest.mark.parametrize("kind", [b"zTXt", b"iTXt", b"iCCP"])
+def test_a_bomb_beside_the_pixels(client: TestClient, served_world: Path, kind: bytes) -> None:
+    """Text and colour profiles are packed too: 100 MB of them in a small photo."""
+    packed = zlib.compress(bytes(100_000_000), 9)
+    head = b"a\0\1\0\0\0" if kind == b"iTXt" else b"a\0\0"
+    answer = client.post("/api/photos", files={"photo": with_chunk(kind, head + packed)})
+    assert answer.status_code in (200, 415)
+    refuse_leaks(answer.text.partition("data:")[0], served_world)
+
+
+def test_a_photo_cut_anywhere(client: TestClient, served_world: Path) -> None:
+    whole = {}
+    for kind in ("PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP"):
+        written = io.BytesIO()
+        Image.linear_gradient("L").resize((24, 20)).convert("RGB").save(written, kind)
+        whole[kind] = written.getvalue()
+
+    @given(st.sampled_from(sorted(whole)), st.floats(0, 0.999))
+    @settings(max_examples=40, deadline=None)
+    def cut(kind: str, share: float) -> None:
+        answer = client.post("/api/photos", files={"photo": whole[kind][: int(share * len(whole[kind]))]})
+        assert answer.status_code in (200, 415)  # a cut behind the last pixel does no harm
+        refuse_leaks(answer.text.partition("data:")[0], served_world)
+
+    cut()
