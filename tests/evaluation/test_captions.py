@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from tellapart.captioning.up_down import UpDown
+from tellapart.data.batches import Batches
+from tellapart.data.pack import NO_PICTURE, Caption, Picture, write_pack
 from tellapart.decoding import Decoded, beam, log_prob
-from tellapart.evaluation import captions
+from tellapart.errors import InputError
+from tellapart.evaluation import EVALUATIONS, captions
 from tellapart.evaluation.captions import (
     decode,
     evaluate_captions,
@@ -27,6 +31,34 @@ def test_validation_figures(tmp_path: Path) -> None:
     figures = validate_captions(model, context, "val")
     assert set(figures) == {"loss", "cider"} and figures["cider"] >= 0
     assert model.training
+
+
+@pytest.mark.parametrize("name", ["captions", "captions-full", "self-retrieval"])
+def test_a_split_without_captions_or_pictures_is_refused(name: str, tmp_path: Path) -> None:
+    """`train` has a picture nobody captioned, `val` a sentence of no picture."""
+    context = tiny_context(tmp_path)
+    pack = write_pack(
+        tmp_path / "bare", "bare", "", [Picture("0", "", "train")], [Caption(NO_PICTURE, "a", ("a",), "val")],
+        context.inputs.vocabulary, {},
+    )  # fmt: skip
+    bare = type(context)(pack, context.inputs, context.batches, context.store, context.device)
+    model = UpDown(hidden=8, attention=8).build(context.inputs)
+    with pytest.raises(InputError, match=r"no captioned picture|no picture of .* to caption"):
+        EVALUATIONS[name](model, bare, "val")
+    if name != "self-retrieval":
+        with pytest.raises(InputError, match=r"The split 'train' of .* has no captioned picture; choose another split"):
+            EVALUATIONS[name](model, bare, "train")
+
+
+def test_pictures_without_captions_are_passed_over(tmp_path: Path) -> None:
+    """A split in which some pictures have no caption is judged by the others."""
+    context = tiny_context(tmp_path)
+    old = context.pack
+    kept = [caption for caption in old.captions if caption.picture != old.split("train").pictures[0]]
+    pack = write_pack(tmp_path / "some", "some", "", old.pictures, kept, old.vocabulary, {})
+    some = type(context)(pack, context.inputs, Batches(pack, context.store), context.store, context.device)
+    model = UpDown(hidden=8, attention=8).build(context.inputs)
+    assert all(np.isfinite(value) for value in validate_captions(model, some, "train").values())
 
 
 def test_mean_loss_is_a_mean_over_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from safetensors.torch import load_file
 
 from small_recipes import small_recipe
-from tellapart.data.pack import Pack
+from tellapart.data.pack import Pack, write_pack
 from tellapart.errors import InputError
 from tellapart.reproduce.cache import Cache, recipe_hash
 from tellapart.reproduce.jobs import plan, shortened
@@ -88,6 +88,14 @@ def test_a_row_without_its_features_is_left_out_and_named(pack: Path, tmp_path: 
     assert list(planned.skipped) == ["test/table: LTD"] and "none-such" in planned.skipped["test/table: LTD"]
     outcome = run_plan(planned, Bench(pack, tmp_path), tell=quiet)
     assert len(outcome.done) == 1
+
+
+def test_a_pack_without_captions_to_test_on_is_refused(pack: Path, tmp_path: Path) -> None:
+    read = Pack(pack)
+    kept = [caption for caption in read.captions if caption.split != "test"]
+    write_pack(tmp_path / "bare", "bare", "", read.pictures, kept, read.vocabulary, {})
+    with pytest.raises(InputError, match=r"The split 'test' of .* has no captioned picture"):
+        run_rows([TABLE], tmp_path / "bare", cache=tmp_path / "cache", share=SHARE, tell=quiet)
 
 
 def test_a_broken_run_does_not_stop_the_others(pack: Path, tmp_path: Path) -> None:

@@ -119,6 +119,7 @@ def test_scan_orders_the_shortlist(world: Path) -> None:
             "reads words",
         ),
         (["search", "{world}/index", "a ball", "--matcher", "{world}/nt"], "matches nothing"),
+        (["search", "{world}/index", "a ball", "--matcher", "{world}/other"], "was made by another matcher"),
         (["index", "{world}/photos", "--out", "{world}/index", "--matcher", "{world}/scan"], "many vectors"),
         (["index", "{world}/photos", "--out", "{world}/index", "--matcher", "{world}/other"], "another matcher"),
     ],

@@ -2,12 +2,17 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tellapart.data.pack import NO_PICTURE, Caption, Pack, Picture, write_pack
 from tellapart.errors import InputError
+from tellapart.evaluate import EvaluateOptions, evaluate
 from tellapart.recipes import RECIPES, find_recipe
+from tellapart.text.vocabulary import Vocabulary
 from tellapart.training.checks import check_recipe
 from tellapart.training.train import TrainSettings, train_recipe
+from tiny_pack import make_tiny_pack
 
 
 @pytest.mark.parametrize(
@@ -32,16 +37,55 @@ def test_mistakes_leave_no_run_behind(setting: str, said: str, tiny_pack: Path, 
     assert not (tmp_path / "run").exists()
 
 
-def test_every_recipe_of_the_house_passes() -> None:
-    class Splits:
-        """A pack with every split a recipe may name."""
+def plain_pack(
+    folder: Path, captioned: tuple[str, ...], bare: tuple[str, ...] = (), unpaired: tuple[str, ...] = ()
+) -> Pack:
+    """One picture with a caption in each of some splits, one without in others, and sentences without pictures."""
+    pictures = [Picture(f"p{row}", "", split) for row, split in enumerate((*captioned, *bare))]
+    captions = [Caption(row, "a dog", ("a", "dog"), split) for row, split in enumerate(captioned)]
+    captions += [Caption(NO_PICTURE, "a dog", ("a", "dog"), split) for split in unpaired]
+    return write_pack(folder, "plain", "", pictures, captions, Vocabulary.from_words(["a", "dog"]), {})
 
-        folder = Path("pack")
-        pictures = ()
-        captions = tuple(type("Row", (), {"split": name}) for name in ("train", "val", "test", "corpus", "restval"))
 
+def test_every_recipe_of_the_house_passes(tmp_path: Path) -> None:
+    pack = plain_pack(tmp_path, ("train", "val", "test", "restval"), unpaired=("train", "val", "corpus"))
     for name in RECIPES:
-        check_recipe(find_recipe(name), Splits())  # type: ignore[arg-type]
+        check_recipe(find_recipe(name), pack)
+
+
+@pytest.mark.parametrize("recipe", ["vse++", "neuraltalk2", "up-down", "up-down-scst", "r2m"])
+@pytest.mark.parametrize("split", ["train", "val"])
+def test_a_split_without_captions_is_refused_before_training(recipe: str, split: str, tmp_path: Path) -> None:
+    """R2M wants sentences without pictures instead."""
+    other = "val" if split == "train" else "train"
+    unpaired = (other,) if recipe == "r2m" else ("train", "val")
+    pack = plain_pack(tmp_path, (other,), (split,), unpaired)
+    wanted = "sentences without pictures" if recipe == "r2m" else "captioned pictures"
+    with pytest.raises(InputError, match=f"The split '{split}' of .* has no {wanted}, which this recipe needs"):
+        check_recipe(find_recipe(recipe), pack)
+
+
+@pytest.mark.parametrize("split", ["train", "val", "test"])
+def test_a_picture_without_features_is_named(split: str, tmp_path: Path) -> None:
+    """Before training where it is needed; where it is not (test), when it is asked for."""
+    pack = make_tiny_pack(tmp_path / "pack")
+    row = int(pack.split(split).pictures[1])
+    folder = pack.feature_folder("vector")
+    counts = np.ones(len(pack.pictures), np.int64)
+    counts[row] = 0
+    (folder / "values.f16").write_bytes((folder / "values.f16").read_bytes()[: -16 * 2])
+    np.save(folder / "offsets.npy", np.concatenate([[0], np.cumsum(counts)]))
+    settings = TrainSettings(pack.folder, tmp_path / "run", set=("base.epochs=1", "base.sampling.steps=1"), quiet=True)
+    if split == "test":
+        train_recipe(find_recipe("vse++"), settings)
+        with pytest.raises(InputError, match=f"Picture row {row} has no features in .*; run `tellapart extract` again"):
+            evaluate(EvaluateOptions(tmp_path / "run", pack.folder))
+    else:
+        with pytest.raises(
+            InputError, match=f"1 of the .* in the split '{split}' have no features in .*, p{row} among"
+        ):
+            train_recipe(find_recipe("vse++"), settings)
+        assert not (tmp_path / "run").exists()
 
 
 def test_a_model_of_features_without_features(tiny_pack: Path, tmp_path: Path) -> None:

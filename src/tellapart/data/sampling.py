@@ -62,27 +62,52 @@ def split_rows(pack: Pack, names: str) -> Split:
     return Split(np.concatenate([p.pictures for p in parts]), np.concatenate([p.captions for p in parts]))
 
 
+def captioned(pack: Pack, names: str) -> Split:
+    """Pictures of a split that have sentences in it, and those sentences; a split without any is refused."""
+    rows = split_rows(pack, names)
+    captions = rows.captions[pack.owner[rows.captions] >= 0]
+    if not len(captions):
+        raise InputError(
+            f"The split '{names}' of {pack.folder} has no captioned picture; choose another split, or prepare the "
+            "pack with captions for it."
+        )
+    return Split(np.unique(pack.owner[captions]), captions)
+
+
+MATERIAL = {"pairs": "captioned pictures", "texts": "sentences without pictures", "pictures": "pictures"}
+
+
+def rows_to_draw(pack: Pack, sampling: Sampling) -> np.ndarray:
+    """What an epoch is cut from: rows of captions, or of pictures where those are drawn. A split with none is
+    refused."""
+    rows = split_rows(pack, sampling.split)
+    unpaired = pack.owner[rows.captions] < 0
+    if sampling.what == "pictures":
+        found = rows.pictures
+    elif sampling.what == "texts":
+        found = rows.captions[unpaired]
+    elif sampling.captions_each is None:
+        found = rows.captions[~unpaired]
+    else:
+        found = np.asarray([p for p in rows.pictures if pack.captions_of[p]], dtype=np.int64)
+    if not len(found):
+        raise InputError(
+            f"The split '{sampling.split}' of {pack.folder} has no {MATERIAL[sampling.what]}, which this recipe needs "
+            "there; choose another split, or another pack."
+        )
+    return found
+
+
 def draw_epoch(pack: Pack, sampling: Sampling, seed: tuple[int, ...]) -> list[Draw]:
     """All batches of one epoch as rows of the pack; `seed` is (seed, stage, epoch)."""
     random = np.random.default_rng(list(seed))
-    rows = split_rows(pack, sampling.split)
+    parts = _parts(random.permutation(rows_to_draw(pack, sampling)), sampling)
     if sampling.what == "pictures":
-        draws = [Draw(np.zeros(0, np.int64), part) for part in _parts(random.permutation(rows.pictures), sampling)]
+        draws = [Draw(np.zeros(0, np.int64), part) for part in parts]
     elif sampling.what == "texts" or sampling.captions_each is None:
-        unpaired = pack.owner[rows.captions] < 0
-        wanted = unpaired if sampling.what == "texts" else ~unpaired
-        captions = rows.captions[wanted]
-        if not len(captions):
-            raise InputError(f"The split '{sampling.split}' of {pack.folder} has no {sampling.what} to learn from.")
-        draws = [Draw(part) for part in _parts(random.permutation(captions), sampling)]
+        draws = [Draw(part) for part in parts]
     else:
-        described = np.asarray([p for p in rows.pictures if pack.captions_of[p]], dtype=np.int64)
-        if not len(described):
-            raise InputError(f"No picture in the split '{sampling.split}' of {pack.folder} has a caption.")
-        draws = [
-            Draw(_some_captions(pack, part, sampling.captions_each, random), part)
-            for part in _parts(random.permutation(described), sampling)
-        ]
+        draws = [Draw(_some_captions(pack, part, sampling.captions_each, random), part) for part in parts]
     if sampling.views.random:
         draws = [replace(draw, seed=(*seed, index)) for index, draw in enumerate(draws)]
     if sampling.steps is None:

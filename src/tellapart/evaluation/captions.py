@@ -11,7 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tellapart.captioning.fast_path import as_captioner, predictions
+from tellapart.data.sampling import captioned
 from tellapart.decoding import Constraints, Decoded, bad_endings, beam, greedy
+from tellapart.errors import InputError
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.metrics.bleu import bleu
 from tellapart.metrics.cider import cider_d
@@ -31,7 +33,7 @@ def validate_captions(model: nn.Module, context: Context, split: str) -> dict[st
     """Loss a word over all references, and CIDEr-D of greedy captions on word ids; torch and numpy only."""
     captioner, was_training = as_captioner(model), model.training
     model.eval()
-    rows = context.pack.split(split)
+    rows = captioned(context.pack, split)
     figures = {"loss": mean_loss(captioner, context, rows.captions)}
     figures["cider"] = token_cider(context, rows.pictures, decode(captioner, context, rows.pictures, width=1).tokens)
     model.train(was_training)
@@ -46,7 +48,7 @@ def evaluate_captions(model: nn.Module, context: Context, split: str) -> dict[st
     """
     captioner, was_training = as_captioner(model), model.training
     model.eval()
-    rows = context.pack.split(split)
+    rows = captioned(context.pack, split)
     said = decode(captioner, context, rows.pictures, width=3)
     figures = {
         "loss": mean_loss(captioner, context, rows.captions),
@@ -91,6 +93,8 @@ def decode(
     end_well: bool = False,
 ) -> Decoded:
     """One caption for each of these pictures of the pack, in order: beam search, or greedy for width 1."""
+    if not len(pictures):
+        raise InputError(f"There is no picture of {context.pack.folder} to caption here; choose a split that has some.")
     constraints = Constraints(bad_endings=bad_endings(context.inputs.vocabulary) if end_well else ())
     parts = []
     for rows in _chunks(pictures):

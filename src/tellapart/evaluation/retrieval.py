@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from tellapart.data.pack import CAPTION_IDS
-from tellapart.data.sampling import split_rows
+from tellapart.data.sampling import captioned
 from tellapart.errors import InputError
 from tellapart.metrics.bootstrap import intervals
 from tellapart.metrics.cxc import cxc_positives, cxc_recall, ratings_among, read_cxc
@@ -94,7 +94,9 @@ def score_split(model: nn.Module, context: Context, split: str, chunk: int = CHU
     """The score matrix of a split. Sentences are encoded shortest first, so that little is padded."""
     if not isinstance(model, Matcher):
         raise InputError(f"Retrieval needs a matcher, and {type(model).__name__} is none.")
-    pictures, captions, owner = _described(context, split)
+    rows = captioned(context.pack, split)
+    pictures, captions = rows.pictures, rows.captions
+    owner = torch.from_numpy(np.searchsorted(pictures, context.pack.owner[captions]))
     lengths = context.pack.offsets[captions + 1] - context.pack.offsets[captions]
     order = np.argsort(lengths, kind="stable")
     was_training = model.training
@@ -105,30 +107,17 @@ def score_split(model: nn.Module, context: Context, split: str, chunk: int = CHU
                 model.encode_text(context.batches.texts(captions[order[start : start + chunk]]))
                 for start in range(0, len(captions), chunk)
             ]
-            rows = [
+            parts = [
                 _score_rows(model, context, pictures[start : start + chunk], texts)
                 for start in range(0, len(pictures), chunk)
             ]
     finally:
         model.train(was_training)
     scores = torch.empty(len(pictures), len(captions))
-    scores[:, torch.from_numpy(order)] = torch.cat(rows)
+    scores[:, torch.from_numpy(order)] = torch.cat(parts)
     return SplitScores(scores, owner, pictures, captions)
 
 
 def _score_rows(model: Matcher, context: Context, pictures: np.ndarray, texts: list[Encoded]) -> Tensor:
     images = model.encode_image(context.batches.images(pictures))
     return torch.cat([model.score(images, part).float() for part in texts], dim=1).cpu()  # [i, C]
-
-
-def _described(context: Context, split: str) -> tuple[np.ndarray, np.ndarray, Tensor]:
-    """Pictures of the split that have sentences, those sentences, and who owns which."""
-    rows = split_rows(context.pack, split)
-    owners = context.pack.owner[rows.captions]
-    captions = rows.captions[owners >= 0]
-    if not len(captions):
-        raise InputError(
-            f"The split '{split}' of {context.pack.folder} has no captioned picture; retrieval needs some."
-        )
-    pictures, owner = np.unique(context.pack.owner[captions], return_inverse=True)
-    return pictures, captions, torch.from_numpy(owner.reshape(-1).astype(np.int64))

@@ -16,6 +16,7 @@ import torch
 from tellapart.captioning.concept_baselines import joined_captions, nearest_captions
 from tellapart.captioning.fast_path import as_captioner
 from tellapart.data.pack import Pack
+from tellapart.data.sampling import captioned
 from tellapart.errors import InputError
 from tellapart.evaluation.captions import decode
 from tellapart.evaluation.self_retrieval import RANKS, score_captions
@@ -37,8 +38,8 @@ SAID, ROWS = "said", "rows"
 
 
 def measure_captions(run: Run, pack: Pack, split: str, device: str) -> Measured:
-    """One beam-search caption a picture of the split, kept as text."""
-    context, rows = context_for(run, pack, device=device), pack.split(split).pictures
+    """One beam-search caption a captioned picture of the split, kept as text."""
+    context, rows = context_for(run, pack, device=device), captioned(pack, split).pictures
     tokens = decode(as_captioner(run.model.eval()), context, rows, WIDTH).tokens.tolist()
     return captions_measured([run.vocabulary.decode(sentence) for sentence in tokens], rows)
 
@@ -74,7 +75,7 @@ UNTRAINED: dict[str, Callable[[Pack, np.ndarray], list[str]]] = {
 
 def measure_untrained(name: str, pack: Pack, split: str, measures: tuple[str, ...]) -> dict[str, Measured]:
     """What can be said of a row without a model; measures that ask a model stay empty."""
-    rows = pack.split(split).pictures
+    rows = captioned(pack, split).pictures
     found = {measure: Measured({}) for measure in measures}
     if "captions" in found:
         found["captions"] = captions_measured(UNTRAINED[name](pack, rows), rows)

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tellapart.data.pack import Pack
-from tellapart.data.sampling import draw_epoch
+from tellapart.data.sampling import captioned, draw_epoch
 from tellapart.errors import InputError
 from tellapart.recipes import find_recipe
 from tellapart.reproduce.cache import Cache, job_key, recipe_hash
 from tellapart.reproduce.caption_measures import LATER, UNTRAINED
+from tellapart.reproduce.measured import SPLIT
 from tellapart.reproduce.table import Row, Table
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.training.registry import override
@@ -120,7 +121,8 @@ def run_measures(table: Table) -> tuple[str, ...]:
 def plan(
     tables: Sequence[Table], pack: Pack, features: Sequence[str], seeds: int | None, share: float, cache: Cache
 ) -> Plan:
-    """All jobs the tables need, cached ones among them."""
+    """All jobs the tables need, cached ones among them. A pack that nothing could be measured on is refused."""
+    captioned(pack, SPLIT)
     jobs: dict[str, Job] = {}
     skipped: dict[str, str] = {}
     for table in tables:

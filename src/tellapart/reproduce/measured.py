@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+SPLIT = "test"
+"""What results are measured on; epochs are chosen on validation."""
+
 
 @dataclass(frozen=True)
 class Measured:

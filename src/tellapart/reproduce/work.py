@@ -15,14 +15,11 @@ from tellapart.errors import InputError
 from tellapart.reproduce.cache import Cache, Result, job_key, recipe_hash
 from tellapart.reproduce.caption_measures import measure_untrained
 from tellapart.reproduce.jobs import Job
-from tellapart.reproduce.measured import Measured
+from tellapart.reproduce.measured import SPLIT, Measured
 from tellapart.reproduce.measures import MEASURES, SECONDS
 from tellapart.training.registry import to_plain
 from tellapart.training.run import Run, open_run
 from tellapart.training.train import TrainSettings, train_recipe
-
-SPLIT = "test"
-"""What results are measured on; epochs are chosen on validation."""
 
 
 @dataclass(frozen=True)

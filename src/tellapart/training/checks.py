@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
 
 from tellapart.data.pack import Pack
+from tellapart.data.sampling import Sampling, rows_to_draw
 from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS
 from tellapart.training.recipe import Recipe, Stage
+from tellapart.vision.store import FeatureStore
 
 OPTIMISERS = ("adam", "adamw", "adamp", "sgd")
 SCHEDULES = ("constant", "step", "milestones", "cosine", "cosine-rising")
@@ -32,6 +37,38 @@ def check_recipe(recipe: Recipe, pack: Pack) -> None:
                 )
         if not hasattr(stage.objective, "build"):
             raise InputError(f"{stage.name}.objective is {stage.objective!r}, which is no objective.")
+        for sampling in _samplings(stage):
+            rows_to_draw(pack, sampling)
+
+
+def check_features(recipe: Recipe, pack: Pack, store: FeatureStore) -> None:
+    """Raises an InputError that names a picture which has no features and is needed."""
+    counts = np.diff(store.offsets)
+    if len(counts) != len(pack.pictures) or counts.all():
+        return
+    for stage in recipe.stages:
+        for sampling in _samplings(stage):
+            rows = rows_to_draw(pack, sampling)
+            of_pictures = sampling.what == "pictures" or (
+                sampling.what == "pairs" and sampling.captions_each is not None
+            )
+            pictures = np.unique(rows if of_pictures else pack.owner[rows])
+            lacking = [int(row) for row in pictures if row >= 0 and not counts[row]]
+            if lacking:
+                raise InputError(
+                    f"{len(lacking)} of the {len(pictures)} pictures in the split '{sampling.split}' have no features "
+                    f"in {store.folder}, {pack.pictures[lacking[0]].id} among them; run `tellapart extract` again."
+                )
+
+
+def _samplings(stage: Stage) -> tuple[Sampling, Sampling]:
+    """What a stage reads in training and in validation. An evaluation compares with captions, whatever is learned."""
+    judged = replace(stage.sampling, split=stage.validation_split)
+    if stage.evaluation == "self-retrieval":
+        judged = replace(judged, what="pictures")
+    elif stage.evaluation != "loss":
+        judged = replace(judged, what="pairs")
+    return stage.sampling, judged
 
 
 def _check_words(stage: Stage) -> None:

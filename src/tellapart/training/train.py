@@ -25,7 +25,7 @@ from tellapart.text.vocabulary import Vocabulary
 from tellapart.training.base import take_over
 from tellapart.training.carried import carried_objective, objective_saver
 from tellapart.training.checkpoints import Position, newest_checkpoint, read_position
-from tellapart.training.checks import check_recipe
+from tellapart.training.checks import check_features, check_recipe
 from tellapart.training.log import Log
 from tellapart.training.loop import Desk, train_stage
 from tellapart.training.progress import Progress
@@ -85,6 +85,8 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
         recipe = started_from(recipe, settings.start)
     check_recipe(recipe, pack)
     store = choose_features(pack, recipe.features, settings.features)
+    if store is not None:
+        check_features(recipe, pack, store)
     if settings.start:
         check_start(settings.start, pack, store)
     recipe = with_described_model(recipe, open_run)
