@@ -1,4 +1,4 @@
-"""Search: a query over 100,000 vectors exactly and over a million approximately; indexing beside the bare backbone.
+"""Search: a query over 100,000 vectors exactly and over a million approximately.
 
 Vectors are made up: 2,000 clumps in 64 dimensions, spread over all dimensions with noise, of length one. Queries are
 made in the same way and are not in the table. The million (minutes of building) is made only with `--rows 1000000`.
@@ -9,50 +9,22 @@ from __future__ import annotations
 import argparse
 import os
 import resource
-import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from benchmarks.extraction import BACKBONE, PICTURES, Cost, bare_in_workers, benchmark_pack
-from tellapart.extract import CPU_BATCH, cores
-from tellapart.looking import Look, Looker
 from tellapart.search.ann import build
-from tellapart.search.embedder import Embedded
-from tellapart.search.index import local_engine, update_index
 from tellapart.search.query import Searcher
 from tellapart.search.store import About, Store, open_or_make
-from tellapart.vision.preprocess import read_square
 
 EXACT_ROWS, EXACT_WIDTH = 100_000, 1024
 APPROXIMATE_WIDTH = 512
 QUERIES = 50
 PIECE = 20_000
-
-
-class Projected:
-    """The backbone's vectors through a fixed matrix: what indexing costs besides the matcher's own small layers."""
-
-    fingerprint, width = "benchmark", 1024
-
-    def __init__(self, device: str) -> None:
-        self.looker = Looker(Look(BACKBONE, "vector", "squash", 1, 1280), device)
-        self.matrix = torch.randn(1280, self.width, generator=torch.Generator().manual_seed(0)).to(device)
-
-    def photos(self, paths: Sequence[Path]) -> Iterator[Embedded]:
-        for looked in self.looker.look_at(paths, 64):
-            vectors = torch.nn.functional.normalize(looked.images.pooled() @ self.matrix)
-            yield Embedded(looked.photos, vectors.cpu().numpy(), None, looked.faults)
-
-    def words(self, sentences: Sequence[str]) -> np.ndarray:
-        """Nothing is asked by words here; vectors of no direction keep the embedder's contract."""
-        return np.zeros((len(sentences), self.width), np.float32)
 
 
 def made_up(rows: int, width: int, seed: int) -> np.ndarray:
@@ -111,55 +83,15 @@ def approximate(folder: Path, rows: int) -> None:
     )
 
 
-def indexing(folder: Path, device: str, pictures: int) -> None:
-    """Pictures a second beside the bare backbone fed tensors in memory, and a second run with nothing new."""
-    photos = folder / "photos"
-    (folder / "pack").mkdir()
-    pack = benchmark_pack(folder / "pack")
-    originals = [pack.picture_path(row) for row in range(len(pack.pictures))]
-    photos.mkdir()
-    for row in range(pictures):
-        original = originals[row % len(originals)]
-        shutil.copyfile(original, photos / f"{row}{original.suffix}")
-        with (photos / f"{row}{original.suffix}").open("ab") as file:
-            file.write(row.to_bytes(8, "little"))  # behind the picture's end: the same pixels, other bytes
-    embedder = Projected(device)
-    preprocessing = embedder.looker.backbone.preprocessing
-    pixels = torch.stack([read_square(path, preprocessing, "squash").pixels for path in originals]).to(device)
-    batches = pixels.contiguous(memory_format=torch.channels_last).split(CPU_BATCH)
-    bare, indexed, again = Cost(), Cost(), Cost()
-    work = partial(bare_in_workers, embedder.looker.backbone, batches, cores())
-    work()
-    for _ in range(3):
-        bare.measure(work)
-    store = open_or_make(str(folder / "index"), About("benchmark", "benchmark", "", 1024))
-    update = partial(update_index, store, [photos], lambda contents: local_engine(embedder, contents))
-    indexed.measure(update)
-    for _ in range(3):
-        bare.measure(work)
-    again.measure(update)
-    rate, bare_rate = pictures / indexed.wall[0], len(pixels) / statistics.median(bare.wall)
-    effort, bare_effort = indexed.processor[0] / pictures, statistics.median(bare.processor) / len(pixels)
-    print(
-        f"indexing {pictures:,} photos: {rate:.1f} a second, {rate / bare_rate:.0%} of the bare backbone's "
-        f"{bare_rate:.1f}; {1000 * effort:.2f} ms of a core each, {bare_effort / effort:.0%} by core time"
-    )
-    print(f"a second run with nothing new: {again.wall[0]:.2f} s")
-
-
-def main(device: str = "cpu", rows: int = EXACT_ROWS, pictures: int = PICTURES) -> None:
-    """`rows`: of the approximate search; a tenth of a million unless more are asked for."""
+def main(device: str = "cpu", rows: int = EXACT_ROWS) -> None:
+    """`rows`: of the approximate search; a tenth of a million unless more are asked for. Only the CPU is used."""
     torch.set_num_threads(os.cpu_count() or 1)
     with tempfile.TemporaryDirectory() as temporary:
         exact(Path(temporary))
         approximate(Path(temporary), rows)
-        indexing(Path(temporary), device, pictures)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--rows", type=int, default=EXACT_ROWS)
-    parser.add_argument("--pictures", type=int, default=PICTURES)
-    options = parser.parse_args()
-    main(options.device, options.rows, options.pictures)
+    parser.add_argument("--rows", type=int, default=EXACT_ROWS, help="of the approximate search")
+    main(rows=parser.parse_args().rows)

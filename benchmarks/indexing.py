@@ -1,0 +1,148 @@
+"""Indexing photos beside the bare backbone: photos a second, processor time, and a second run with nothing new.
+
+The photos are a folder's, repeated: every copy has the same pixels and other bytes, so that each is decoded, hashed,
+looked at and written as a new one. They are indexed in parts, and the bare backbone, fed tensors that are in memory,
+has its turns in between, so that whatever else the machine does falls on both alike. It runs bare as in `extraction`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmarks.extraction import BACKBONE, PICTURES, Cost, bare_call, bare_in_workers, benchmark_pack
+from tellapart.extract import CPU_BATCH, cores
+from tellapart.looking import Look, Looker
+from tellapart.photos import find_some_photos
+from tellapart.search.embedder import Embedded, Embedder, Embeds
+from tellapart.search.index import local_engine, update_index
+from tellapart.search.store import About, open_or_make
+from tellapart.vision.preprocess import read_square
+
+PARTS = 8
+ORIGINALS, BARE = 512, 128
+"""Different photos at most, and how many of them the bare backbone sees in each of its turns."""
+
+
+class Projected:
+    """The backbone's vectors through a fixed matrix: what indexing costs besides a matcher's own small layers."""
+
+    fingerprint, width = "benchmark", 1024
+
+    def __init__(self, device: str) -> None:
+        self.looker = Looker(Look(BACKBONE, "vector", "squash", 1, 1280), device)
+        self.matrix = torch.randn(1280, self.width, generator=torch.Generator().manual_seed(0)).to(device)
+
+    def photos(self, paths: Sequence[Path]) -> Iterator[Embedded]:
+        for looked in self.looker.look_at(paths, 64):
+            vectors = torch.nn.functional.normalize(looked.images.pooled() @ self.matrix)
+            yield Embedded(looked.photos, vectors.cpu().numpy(), None, looked.faults)
+
+    def words(self, sentences: Sequence[str]) -> np.ndarray:
+        """Nothing is asked by words here; vectors of no direction keep the embedder's contract."""
+        return np.zeros((len(sentences), self.width), np.float32)
+
+
+def originals(pictures: Path | None, folder: Path) -> list[Path]:
+    if pictures is not None:
+        return find_some_photos([pictures]).photos[:ORIGINALS]
+    folder.mkdir()
+    pack = benchmark_pack(folder)
+    return [pack.picture_path(row) for row in range(len(pack.pictures))]
+
+
+def repeated(photos: Sequence[Path], count: int, folder: Path) -> list[Path]:
+    """Folders of copies, as many as there are parts."""
+    parts = [folder / f"part-{part}" for part in range(min(PARTS, count))]
+    for part in parts:
+        part.mkdir(parents=True)
+    for row in range(count):
+        original = photos[row % len(photos)]
+        copy = parts[row % len(parts)] / f"{row}{original.suffix}"
+        shutil.copyfile(original, copy)
+        with copy.open("ab") as file:
+            file.write(row.to_bytes(8, "little"))  # behind the picture's end: the same pixels, other bytes
+    return parts
+
+
+def bare_ways(looker: Looker, photos: Sequence[Path], device: str) -> dict[str, Callable[[], None]]:
+    """The ways in which `extraction` runs the backbone alone, on tensors in memory."""
+    backbone = looker.backbone
+    squares = [read_square(path, backbone.preprocessing, looker.look.resize).pixels for path in photos]
+    pixels = torch.stack(squares).contiguous(memory_format=torch.channels_last).to(device)
+    sizes = (4, 16) if device == "cpu" else (64, 256)
+    ways: dict[str, Callable[[], None]] = {
+        f"one call on all cores, batches of {size}": partial(bare_call, backbone, pixels.split(size)) for size in sizes
+    }
+    if device == "cpu":
+        workers = f"{cores()} workers of one core, batches of {CPU_BATCH}"
+        ways[workers] = partial(bare_in_workers, backbone, pixels.split(CPU_BATCH), cores())
+    return ways
+
+
+def measured(embedder: Embeds, looker: Looker, photos: list[Path], count: int, device: str, folder: Path) -> None:
+    parts = repeated(photos, count, folder / "photos")
+    shown = photos[:BARE]
+    ways = bare_ways(looker, shown, device)
+    for work in ways.values():
+        work()  # warm
+    store = open_or_make(str(folder / "index"), About(embedder.fingerprint, "benchmark", "", embedder.width))
+    update = partial(update_index, store, engine_for=lambda contents: local_engine(embedder, contents))
+    bare, indexed, again = {name: Cost() for name in ways}, Cost(), Cost()
+    for part in parts:
+        for name, work in ways.items():
+            bare[name].measure(work)
+        indexed.measure(partial(update, [part]))
+    again.measure(partial(update, parts))
+    if len(store) != count:
+        raise RuntimeError(f"{len(store)} of {count} photos were indexed")
+    report(bare, indexed, again, len(shown), count)
+
+
+def report(bare: dict[str, Cost], indexed: Cost, again: Cost, shown: int, count: int) -> None:
+    rates = {name: shown / statistics.median(cost.wall) for name, cost in bare.items()}
+    fastest = max(rates, key=lambda name: rates[name])
+    rate, effort = count / sum(indexed.wall), sum(indexed.processor) / count
+    bare_effort = statistics.median(bare[fastest].processor) / shown
+    for name, found in rates.items():
+        print(f"bare, {name}: {found:.1f} a second")
+    print(
+        f"indexing {count:,} photos: {rate:.1f} a second, {rate / rates[fastest]:.0%} of the fastest bare way; "
+        f"{1000 * effort:.2f} ms of a core each, {bare_effort / effort:.0%} by core time; wanted >= 90%"
+    )
+    print(f"a second run with nothing new: {again.wall[0]:.2f} s")
+
+
+def main(
+    device: str = "cpu", count: int = PICTURES, pictures: Path | None = None, matcher: str = "", captioner: str = ""
+) -> None:
+    torch.set_num_threads(os.cpu_count() or 1)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        if matcher:
+            embedder: Projected | Embedder = Embedder(matcher, captioner, device)
+        else:
+            embedder = Projected(device)
+        measured(embedder, embedder.looker, originals(pictures, folder / "drawn"), count, device, folder)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--count", type=int, default=10_000, help="photos to index")
+    parser.add_argument("--pictures", type=Path, help="a folder of photos to repeat; left out, real or drawn ones")
+    parser.add_argument(
+        "--matcher", default="", help="a run, bundled:matcher say; left out, a fixed matrix in its place"
+    )
+    parser.add_argument("--captioner", default="", help="a run that captions each photo too")
+    options = parser.parse_args()
+    main(options.device, options.count, options.pictures, options.matcher, options.captioner)
