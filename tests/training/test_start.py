@@ -83,3 +83,17 @@ def test_a_pack_with_other_words_or_features_is_refused(
     assert main(["extract", other, "--like", photos]) == 1
     assert "is not a run folder" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_a_matcher_goes_on(photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same three commands, from the package's own matcher (a stand-in), with another recipe of the same model."""
+    monkeypatch.setattr(bundled, "MODELS", tmp_path / "models")
+    slim_run(photo_world / "find", tmp_path / "models" / "matcher")
+    start, pack, out = "bundled:matcher", str(tmp_path / "pack"), str(tmp_path / "run")
+    photos = str(photo_world / "photos")
+    assert main(["prepare", photos, "--out", pack, "--vocabulary-from", start, "--no-nouns"]) == 0
+    assert main(["extract", pack, "--like", start, "--no-progress"]) == 0
+    small = ["base.model.embedding=16", "base.model.word_width=8", "base.epochs=1", "base.optimiser.rate=0"]
+    assert main(["train", "vse++", "--data", pack, "--out", out, "--start", start, "--quiet", "--set", *small]) == 0
+    for name, value in open_run(start).model.state_dict().items():
+        torch.testing.assert_close(open_run(out).model.state_dict()[name], value)
