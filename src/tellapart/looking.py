@@ -25,7 +25,7 @@ from tellapart.photos import photo_suffixes, why_unreadable
 from tellapart.types import Images
 from tellapart.vision.backbones import load_backbone
 from tellapart.vision.detectors import Detector, load_detector
-from tellapart.vision.preprocess import Resize, Square, UnreadablePicture, read_square
+from tellapart.vision.preprocess import Resize, Square, UnreadablePicture, read_square, stacked
 from tellapart.vision.regions import Regions, choose_regions
 from tellapart.vision.rows import ROW_MAKERS, Seen
 
@@ -154,7 +154,7 @@ class Looker:
                 regions.append(self._regions(photo))
         if not kept:
             return _Unit([], None, None, faults)
-        pixels = torch.stack([square.pixels for square in squares])  # [I, 3, S, S]
+        pixels = stacked(squares)  # [I, 3, S, S]
         windows = np.asarray([square.window for square in squares], np.float32)
         with self._turn, torch.inference_mode():
             pixels = pixels.to(self.device).contiguous(memory_format=torch.channels_last)

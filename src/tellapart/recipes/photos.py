@@ -62,6 +62,7 @@ RECIPES = (
         about="AdaptiveAttention over grid cells: likelihood, then self-critical on CIDEr-D.",
         features="grid",
         stages=(words_stage(AdaptiveAttention(dropout=0.3, attention_dropout=0.1, tied=True)), REWARD),
+        expected="87,000 pictures of COCO train2017, 1,000 others: BLEU-4 26.2, CIDEr 88.7 (see models/README.md).",
     ),
     Recipe(
         name="photo-captioner-up-down",
@@ -74,6 +75,7 @@ RECIPES = (
         name="photo-matcher",
         paper=PAPER,
         about="One vector a picture and a bi-GRU over words of its own, by InfoNCE.",
+        expected="The same, among 1,000 pictures: R@10 85.1 and 81.6 (see models/README.md).",
         features="vector",
         stages=(
             Stage(

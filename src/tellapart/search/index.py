@@ -71,11 +71,18 @@ class Changes:
 
 
 def local_engine(embedder: Embeds, contents: np.ndarray) -> Engine:
-    """All in this process."""
+    """All in this process. While one chunk is written, the next is already looked at."""
 
     def engine(chunks: Iterator[list[Photo]]) -> Iterator[list[Examined]]:
-        for chunk in chunks:
-            yield examine_all(chunk, embedder, contents)
+        def following() -> list[Examined] | None:
+            chunk = next(chunks, None)
+            return None if chunk is None else examine_all(chunk, embedder, contents)
+
+        with ThreadPoolExecutor(1) as ahead:
+            coming = ahead.submit(following)
+            while (examined := coming.result()) is not None:
+                coming = ahead.submit(following)
+                yield examined
 
     return engine
 
