@@ -12,8 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.captioning.additive_attention import AdditiveAttention
-from tellapart.captioning.fast_path import Heard, Read, longest_first, repeated, select
+from tellapart.captioning.additive_attention import AdditiveAttention, weighted
+from tellapart.captioning.fast_path import Heard, Read, heard_once, longest_first, select, with_pictures
+from tellapart.captioning.lstm_gates import lstm_step, quick_tanh
 from tellapart.captioning.picture_input import PictureInput
 from tellapart.captioning.words import WordTable
 from tellapart.types import Forced, Images, ModelInputs, State, Step
@@ -41,11 +42,11 @@ class AdaptiveAttention:
 
 
 class AdaptiveAttentionModel(nn.Module):
-    picture_state: tuple[str, ...] = ("whole", "cells", "keys", "mask")
+    picture_state: tuple[str, ...] = ("whole", "gates", "cells", "keys", "mask")
 
     def __init__(self, config: AdaptiveAttention, words: int, feature_width: int) -> None:
         super().__init__()
-        hidden = config.hidden
+        hidden = self.hidden = config.hidden
         self.whole = PictureInput(feature_width, hidden, config.dropout, config.scaling)
         self.cells = PictureInput(feature_width, hidden, config.dropout, config.scaling)
         self.keys = nn.Linear(hidden, config.attention)
@@ -68,23 +69,32 @@ class AdaptiveAttentionModel(nn.Module):
             "hidden": nothing,
             "cell": nothing,
             "whole": whole,
+            "gates": self._gates(whole, slice(self.hidden, 2 * self.hidden)),  # [N, 5H], the same at every step
             "cells": cells,
             "keys": self.keys(cells),  # [N, R, A]
             "mask": images.mask,
         }
 
     def step(self, word: Tensor, state: State) -> Step:
-        heard = self.advance(word, state)
+        heard = self.advance(self.hear(word) if self.training else heard_once(self.hear, word), state)
         return Step(self.logits(heard.hidden), heard.state, heard.attention)
 
-    def advance(self, words: Tensor, state: State) -> Heard:
-        inputs = self._inputs(words.unsqueeze(1), state)  # [N, 1, 2H]
-        memory = (state["hidden"].unsqueeze(0).contiguous(), state["cell"].unsqueeze(0).contiguous())
-        output, (hidden, cell) = self.lstm(inputs, memory)
-        gate = self.sentinel_gate(torch.cat([inputs, state["hidden"].unsqueeze(1)], -1)).sigmoid()
-        sentinel = gate * cell[0].unsqueeze(1).tanh()
-        spoken, attention = self._look(output, sentinel, state, [len(inputs)])
-        return Heard(spoken[:, 0], {**state, "hidden": hidden[0], "cell": cell[0]}, attention[:, 0])
+    def hear(self, words: Tensor) -> Tensor:
+        gates = self._gates(self._word_inputs(words), slice(0, self.hidden))  # [n, 5H]
+        bias = torch.cat([self.lstm.bias_ih_l0 + self.lstm.bias_hh_l0, self.sentinel_gate.bias])
+        return gates + bias
+
+    def advance(self, heard: Tensor, state: State) -> Heard:
+        before = state["hidden"]
+        of_lstm, of_sentinel = with_pictures(heard, state["gates"], len(before)).split(
+            [4 * self.hidden, self.hidden], 1
+        )
+        hidden, cell = lstm_step(torch.addmm(of_lstm, before, self.lstm.weight_hh_l0.T), state["cell"])
+        gate = torch.sigmoid(torch.addmm(of_sentinel, before, self.sentinel_gate.weight[:, 2 * self.hidden :].T))
+        output, sentinel, query, key = self._spoken(hidden, gate * quick_tanh(cell))
+        context, attention = self._look(query, sentinel, key, state, len(hidden))
+        spoken = self.dropout(quick_tanh(self.combine(context + output)))
+        return Heard(spoken, {**state, "hidden": hidden, "cell": cell}, attention)
 
     def read(self, state: State, tokens: Tensor) -> Read:
         """All words but the last, in one pass of the LSTM.
@@ -106,9 +116,17 @@ class AdaptiveAttentionModel(nn.Module):
         gate = self.sentinel_gate(torch.cat([inputs, before], -1)).sigmoid()
         tiny = torch.finfo(output_gate.dtype).tiny
         sentinel = gate * output / output_gate.clamp(min=tiny)
-        spoken, attention = self._look(output, sentinel, state, alive)
+        output, sentinel, query, key = self._spoken(output, sentinel)
+        contexts, looks = [], []
+        # Step by step, though no step needs the one before: all comparisons at once would leave every cache, and the
+        # first `alive[t]` sentences are the only ones that still have a word to say.
+        for time, rows in enumerate(alive):
+            context, attention = self._look(query[:rows, time], sentinel[:rows, time], key[:rows, time], state, rows)
+            contexts.append(functional.pad(context, (0, 0, 0, len(order) - rows)))
+            looks.append(functional.pad(attention, (0, 0, 0, len(order) - rows)))
+        spoken = self.dropout(quick_tanh(self.combine(torch.stack(contexts, 1) + output)))
         back = order.argsort()
-        return Read(spoken[back], attention[back])
+        return Read(spoken[back], torch.stack(looks, 1)[back])
 
     def logits(self, hidden: Tensor) -> Tensor:
         return self.words.logits(hidden)
@@ -117,27 +135,32 @@ class AdaptiveAttentionModel(nn.Module):
         read = self.read(self.start(images), tokens)
         return Forced(self.logits(read.hidden), read.attention)
 
+    def _word_inputs(self, words: Tensor) -> Tensor:
+        """x_t of words of any shape [..., H]."""
+        return self.dropout(torch.relu(self.words(words)))
+
     def _inputs(self, words: Tensor, state: State) -> Tensor:
         """[x_t; v_g] for words [C, T]."""
-        read = repeated(self.dropout(torch.relu(self.words(words))), state["whole"])  # [C, T, H]
+        read = self._word_inputs(words)  # [C, T, H]
         return torch.cat([read, state["whole"].unsqueeze(1).expand_as(read)], -1)
 
-    def _look(self, output: Tensor, sentinel: Tensor, state: State, alive: list[int]) -> tuple[Tensor, Tensor]:
-        """h_t and s_t [C, T, H] to what predicts the words [C, T, H], and the attention to the cells [C, T, R].
+    def _gates(self, part: Tensor, place: slice) -> Tensor:
+        """What one part of [x_t; v_g] adds to the LSTM's gates and, behind them, to the sentinel's [N, 5H]."""
+        of_lstm = functional.linear(part, self.lstm.weight_ih_l0[:, place])
+        return torch.cat([of_lstm, functional.linear(part, self.sentinel_gate.weight[:, place])], -1)
 
-        Step by step, though no step needs the one before: all comparisons at once would leave every cache, and the
-        first `alive[t]` sentences are the only ones that still have a word to say.
-        """
-        sentinel = self.dropout(torch.relu(self.sentinel(self.dropout(sentinel))))  # [C, T, H]
-        output = self.dropout(torch.tanh(self.output(self.dropout(output))))  # [C, T, H]
-        query, sentinel_key = self.query(output), self.sentinel_key(sentinel)  # [C, T, A]
-        contexts, looks = [], []
-        for time, rows in enumerate(alive):
-            own = self.attend(sentinel_key[:rows, time, None], query[:rows, time])  # [N, 1]
-            cells = self.attend(state["keys"][:rows], query[:rows, time], state["mask"][:rows])  # [N, R]
-            weights = functional.softmax(torch.cat([own, cells], 1), 1)  # [N, 1 + R]
-            seen = torch.bmm(weights[:, None, 1:], state["cells"][:rows]).squeeze(1)  # [N, H]
-            contexts.append(functional.pad(weights[:, :1] * sentinel[:rows, time] + seen, (0, 0, 0, len(query) - rows)))
-            looks.append(functional.pad(weights[:, 1:], (0, 0, 0, len(query) - rows)))
-        spoken = torch.tanh(self.combine(torch.stack(contexts, 1) + output))
-        return self.dropout(spoken), torch.stack(looks, 1)
+    def _spoken(self, output: Tensor, sentinel: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """h_t and s_t [..., H] as they are added up, and the query and the sentinel's key [..., A] of the attention."""
+        sentinel = self.dropout(torch.relu(self.sentinel(self.dropout(sentinel))))
+        output = self.dropout(quick_tanh(self.output(self.dropout(output))))
+        return output, sentinel, self.query(output), self.sentinel_key(sentinel)
+
+    def _look(
+        self, query: Tensor, sentinel: Tensor, sentinel_key: Tensor, state: State, rows: int
+    ) -> tuple[Tensor, Tensor]:
+        """One step of the first `rows` hypotheses: cells and sentinel, weighted [N, H], and the cells' weights [N, R]."""
+        own = self.attend(sentinel_key.unsqueeze(1), query)  # [N, 1]
+        cells = self.attend(state["keys"][:rows], query, state["mask"][:rows])  # [N, R]
+        weights = functional.softmax(torch.cat([own, cells], 1), 1)  # [N, 1 + R]
+        seen = weighted(weights[:, 1:], state["cells"][:rows])  # [N, H]
+        return weights[:, :1] * sentinel + seen, weights[:, 1:]

@@ -6,9 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+COMPARED_AT_ONCE = 2**19
+"""Numbers compared in one go where no gradient is wanted: few enough to stay in a processor's cache."""
+
 
 class AdditiveAttention(nn.Module):
-    """score = w . tanh(key + query), for one query against all cells.
+    """score = w . tanh(key + query), for k queries a picture against all its cells.
 
     dropout: on the tanh, one mask for all cells of a query, folded into w: as one mask a cell would be by far the
     largest tensor of a captioner.
@@ -20,11 +23,46 @@ class AdditiveAttention(nn.Module):
         self.dropout = dropout
 
     def forward(self, keys: Tensor, query: Tensor, mask: Tensor | None = None) -> Tensor:
-        """keys [N, R, A], query [N, A], mask [N, R] True = keep; gives scores [N, R], -inf where there is no cell."""
-        compared = torch.tanh(keys + query.unsqueeze(1))  # [N, R, A]
-        if self.training and self.dropout > 0:
-            weight = functional.dropout(self.weigh.weight.expand_as(query), self.dropout)  # [N, A]
-            scores = torch.bmm(compared, weight.unsqueeze(2)).squeeze(2) + self.weigh.bias
+        """keys [P, R, A], query [P * k, A] picture by picture, mask [P, R] True = keep; gives scores [P * k, R], -inf
+        where there is no cell."""
+        queries = query.unflatten(0, (len(keys), -1)) if len(keys) else query.unsqueeze(1)  # [P, k, A]
+        if torch.is_grad_enabled():
+            scores = self._scores(keys, queries)  # [P, k, R]
         else:
-            scores = self.weigh(compared).squeeze(2)
-        return scores if mask is None else scores.masked_fill(~mask, -torch.inf)
+            each = max(1, COMPARED_AT_ONCE // max(keys[:1].numel(), 1))  # queries in one go
+            pictures = max(1, each // max(queries.shape[1], 1))
+            scores = torch.cat(
+                [
+                    torch.cat([self._scores(some, part) for part in asked.split(each, 1)], 1)
+                    for some, asked in zip(keys.split(pictures), queries.split(pictures))
+                ]
+            )
+        if mask is not None:
+            scores = scores.masked_fill(~mask.unsqueeze(1), -torch.inf)
+        return scores.flatten(0, 1)
+
+    def _scores(self, keys: Tensor, queries: Tensor) -> Tensor:
+        """[P, k, R] of keys [P, R, A] and queries [P, k, A]."""
+        weight = self.weigh.weight[0]  # [A]
+        if self.training and self.dropout > 0:
+            weight = functional.dropout(weight.expand_as(queries), self.dropout).unsqueeze(3)  # [P, k, A, 1]
+        keys, queries = keys.unsqueeze(1), queries.unsqueeze(2)
+        if keys.device.type == "cpu" and keys.dtype == torch.float32:
+            # tanh(x) = 2 sigmoid(2x) - 1, and torch's sigmoid takes a fifth of the time of its tanh on processors.
+            compared = torch.add(2 * queries, keys, alpha=2).sigmoid_()  # [P, k, R, A]
+            scores = 2 * _dot(compared, weight) - weight.sum(-2 if weight.dim() > 1 else 0)
+        else:
+            scores = _dot(torch.tanh(keys + queries), weight)
+        return scores + self.weigh.bias
+
+
+def weighted(weights: Tensor, cells: Tensor) -> Tensor:
+    """Cells [P, R, H] summed with each of their picture's k rows of weights [P * k, R]: [P * k, H]."""
+    if not len(cells):
+        return cells.new_zeros(0, cells.shape[2])
+    return torch.bmm(weights.unflatten(0, (len(cells), -1)), cells).flatten(0, 1)
+
+
+def _dot(compared: Tensor, weight: Tensor) -> Tensor:
+    """[P, k, R] from [P, k, R, A] and one w for all [A] or one a query [P, k, A, 1]."""
+    return compared @ weight if weight.dim() == 1 else (compared @ weight).squeeze(3)

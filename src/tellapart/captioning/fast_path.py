@@ -7,6 +7,7 @@ with five captions is projected once, and the vocabulary layer (the widest of al
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -18,6 +19,8 @@ from tellapart.errors import InputError
 from tellapart.protocols import Captioner
 from tellapart.text.vocabulary import PAD
 from tellapart.types import Images, State, Step
+
+FEW_WORDS = 16
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,8 @@ class FastCaptioner(Protocol):
     `step`."""
 
     picture_state: tuple[str, ...]
-    """Names in the state that depend on the picture alone: beams of one picture need not exchange them."""
+    """Names in the state that depend on the picture alone. They may have one row a picture, P rows, where the rest of
+    the state has one a hypothesis, P * k rows picture by picture: what k sentences share is not copied k times."""
 
     def start(self, images: Images) -> State: ...
 
@@ -60,8 +64,12 @@ class SharedCaptioner(FastCaptioner, Protocol):
 
     words: WordTable
 
-    def advance(self, words: Tensor, state: State) -> Heard:
-        """Words [n] for a state of P * n rows, picture by picture: row p * n + i hears words[i]."""
+    def hear(self, words: Tensor) -> Tensor:
+        """What words [n] add to a step whatever the picture: [n, G]."""
+        ...
+
+    def advance(self, heard: Tensor, state: State) -> Heard:
+        """Words heard [n, G], for a state of P * n rows, picture by picture: row p * n + i hears the i-th."""
         ...
 
 
@@ -89,10 +97,26 @@ def select(state: State, index: Tensor) -> State:
     return {name: value[index] for name, value in state.items()}
 
 
-def repeated(words: Tensor, rows: Tensor) -> Tensor:
-    """What belongs to n words [n, ...], once for each of the pictures that `rows` [P * n, ...] stands for."""
-    times = len(rows) // max(len(words), 1)
-    return words if times == 1 else words.repeat(times, *[1] * (words.dim() - 1))
+def repeated(heard: Tensor, rows: int) -> Tensor:
+    """Words heard [n, G] once for each picture [P * n, G]."""
+    return heard if len(heard) == rows else heard.repeat(rows // len(heard), 1)
+
+
+def with_pictures(heard: Tensor, pictures: Tensor, rows: int) -> Tensor:
+    """[rows, G]: words heard, one a row or one for each of a picture's k rows, and what its picture [P, G] adds."""
+    each = rows // max(len(pictures), 1)
+    return (heard.unflatten(0, (-1, each)) + pictures.unsqueeze(1)).flatten(0, 1) if rows else heard
+
+
+def heard_once(hear: Callable[[Tensor], Tensor], words: Tensor) -> Tensor:
+    """`hear(words)` [N, G] with each distinct word heard once: hundreds of beams go on from few words.
+
+    Only where nothing is dropped at random, or all beams that say a word would lose the same of it.
+    """
+    if words.device.type != "cpu" or len(words) < FEW_WORDS:  # elsewhere finding them would cost more than it saves
+        return hear(words)
+    distinct, place = torch.unique(words, return_inverse=True)
+    return hear(distinct)[place]
 
 
 def predictions(captioner: Captioner, images: Images, tokens: Tensor, owner: Tensor | None = None) -> Predictions:

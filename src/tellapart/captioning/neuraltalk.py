@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.captioning.fast_path import Heard, Read, repeated
+from tellapart.captioning.fast_path import Heard, Read, heard_once, repeated
 from tellapart.captioning.lstm_gates import lstm_step
 from tellapart.captioning.picture_input import PictureInput
 from tellapart.captioning.words import WordTable
@@ -47,19 +48,20 @@ class NeuralTalk2Model(nn.Module):
     def start(self, images: Images) -> State:
         """The LSTM's memory after it has read the picture; what it says at that step is not used."""
         picture = self.picture(images.pooled())  # [N, H]
-        _, (hidden, cell) = self.lstm(picture.unsqueeze(1))
-        return {"hidden": hidden[0], "cell": cell[0]}  # [N, H] each
+        hidden, cell = lstm_step(self._gates(picture), torch.zeros_like(picture))
+        return {"hidden": hidden, "cell": cell}  # [N, H] each
 
     def step(self, word: Tensor, state: State) -> Step:
-        heard = self.advance(word, state)
+        heard = self.advance(self.hear(word) if self.training else heard_once(self.hear, word), state)
         return Step(self.logits(heard.hidden), heard.state)
 
-    def advance(self, words: Tensor, state: State) -> Heard:
+    def hear(self, words: Tensor) -> Tensor:
+        return self._gates(self.word_dropout(self.words(words)))  # [n, 4H]
+
+    def advance(self, heard: Tensor, state: State) -> Heard:
         """The words' share of the gates is computed once, however many pictures read them."""
-        of_input, of_hidden, input_bias, hidden_bias = self.lstm.all_weights[0]
-        read = self.word_dropout(self.words(words))
-        gates = functional.linear(read, of_input, input_bias + hidden_bias)  # [n, 4H]
-        gates = repeated(gates, state["hidden"]) + functional.linear(state["hidden"], of_hidden)
+        before = state["hidden"]
+        gates = torch.addmm(repeated(heard, len(before)), before, self.lstm.weight_hh_l0.T)
         hidden, cell = lstm_step(gates, state["cell"])
         return Heard(self.dropout(hidden), {"hidden": hidden, "cell": cell})
 
@@ -73,3 +75,7 @@ class NeuralTalk2Model(nn.Module):
 
     def forward(self, images: Images, tokens: Tensor) -> Forced:
         return Forced(self.logits(self.read(self.start(images), tokens).hidden))
+
+    def _gates(self, read: Tensor) -> Tensor:
+        """What the LSTM's input [N, H] adds to its gates, biases among it [N, 4H]."""
+        return functional.linear(read, self.lstm.weight_ih_l0, self.lstm.bias_ih_l0 + self.lstm.bias_hh_l0)

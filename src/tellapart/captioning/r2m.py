@@ -110,7 +110,8 @@ class R2MModel(nn.Module):
         return {"concepts": concepts, **self.decoder.begin(len(concepts), concepts)}
 
     def step(self, word: Tensor, state: State) -> Step:
-        fused, _ = self.fusion(state["concepts"], self.words(word.unsqueeze(1)))  # [N, 1, d]
+        concepts = state["concepts"].repeat_interleave(len(word) // max(len(state["concepts"]), 1), 0)  # [N, d]
+        fused, _ = self.fusion(concepts, self.words(word.unsqueeze(1)))  # [N, 1, d]
         memory, after, _ = self.decoder.step(fused, state)
         return Step(self.logits(memory.flatten(1)), {"concepts": state["concepts"], **after})
 

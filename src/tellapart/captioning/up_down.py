@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.captioning.additive_attention import AdditiveAttention
-from tellapart.captioning.fast_path import Heard, Read, longest_first, repeated, select
+from tellapart.captioning.additive_attention import AdditiveAttention, weighted
+from tellapart.captioning.fast_path import Heard, Read, heard_once, longest_first, select, with_pictures
 from tellapart.captioning.lstm_gates import lstm_step
 from tellapart.captioning.picture_input import PictureInput
 from tellapart.captioning.words import WordTable
@@ -75,11 +75,18 @@ class UpDownModel(nn.Module):
         return picture | dict.fromkeys(MEMORY, nothing)
 
     def step(self, word: Tensor, state: State) -> Step:
-        heard = self.advance(word, state)
+        heard = self.advance(self.hear(word) if self.training else heard_once(self.hear, word), state)
         return Step(self.logits(heard.hidden), heard.state, heard.attention)
 
-    def advance(self, words: Tensor, state: State) -> Heard:
-        gates = repeated(self._word_gates(words), state["whole"]) + state["whole"]
+    def hear(self, words: Tensor) -> Tensor:
+        """The words' and the biases' share of the attention LSTM's gates [..., 4H]."""
+        read = self.words(words)
+        read = self.dropout(torch.relu(read) if self.relu else read)
+        cell = self.attention_lstm
+        return functional.linear(read, cell.weight_ih[:, 2 * self.hidden :], cell.bias_ih + cell.bias_hh)
+
+    def advance(self, heard: Tensor, state: State) -> Heard:
+        gates = with_pictures(heard, state["whole"], len(state["language_hidden"]))
         memory, attention = self._advance(gates, tuple(state[name] for name in MEMORY), state, len(gates))
         return Heard(self.dropout(memory[2]), {**state, **dict(zip(MEMORY, memory))}, attention)
 
@@ -87,7 +94,7 @@ class UpDownModel(nn.Module):
         """All words but the last, the longest sentences first, so that those still going on are the first rows."""
         order, alive = longest_first(tokens)
         state = select(state, order)
-        gates = self._word_gates(tokens[order, :-1]) + state["whole"].unsqueeze(1)  # [C, T - 1, 4H]
+        gates = self.hear(tokens[order, :-1]) + state["whole"].unsqueeze(1)  # [C, T - 1, 4H]
         memory = tuple(state[name] for name in MEMORY)
         spoken, looks = [], []
         for time, rows in enumerate(alive):
@@ -107,26 +114,19 @@ class UpDownModel(nn.Module):
         read = self.read(self.start(images), tokens)
         return Forced(self.logits(read.hidden), read.attention)
 
-    def _word_gates(self, words: Tensor) -> Tensor:
-        """The words' and the biases' share of the attention LSTM's gates [..., 4H]."""
-        read = self.words(words)
-        read = self.dropout(torch.relu(read) if self.relu else read)
-        cell = self.attention_lstm
-        return functional.linear(read, cell.weight_ih[:, 2 * self.hidden :], cell.bias_ih + cell.bias_hh)
-
     def _advance(
         self, gates: Tensor, memory: tuple[Tensor, ...], state: State, rows: int
     ) -> tuple[tuple[Tensor, ...], Tensor]:
         """One step of both LSTMs for the first `rows` hypotheses; also the attention [rows, R]."""
         attention_hidden, attention_cell, language_hidden, language_cell = memory
         cell = self.attention_lstm
-        gates = gates + functional.linear(language_hidden, cell.weight_ih[:, : self.hidden])
-        gates = gates + functional.linear(attention_hidden, cell.weight_hh)
+        gates = torch.addmm(gates, language_hidden, cell.weight_ih[:, : self.hidden].T)
+        gates = torch.addmm(gates, attention_hidden, cell.weight_hh.T)
         attention_hidden, attention_cell = lstm_step(gates, attention_cell)
 
         scores = self.attend(state["keys"][:rows], self.query(attention_hidden), state["mask"][:rows])
         weights = functional.softmax(scores, -1)  # [N, R]
-        seen = torch.bmm(weights.unsqueeze(1), state["cells"][:rows]).squeeze(1)  # [N, H]
+        seen = weighted(weights, state["cells"][:rows])  # [N, H]
 
         language = self.language_lstm(torch.cat([seen, attention_hidden], -1), (language_hidden, language_cell))
         return (attention_hidden, attention_cell, *language), weights

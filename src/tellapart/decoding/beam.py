@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tellapart.decoding.constraints import Constraints, barred
+from tellapart.decoding.constraints import Constraints, barred, most_barred
 from tellapart.decoding.decoded import Decoded
 from tellapart.decoding.sampling import UNCONSTRAINED
 from tellapart.errors import InputError
@@ -69,38 +69,35 @@ class BeamSearch:
     ) -> None:
         self.captioner, self.width, self.length_power = captioner, width, length_power
         self.constraints, self.keep_all = constraints, keep_all
-        self.fixed = set(getattr(captioner, "picture_state", ()))
+        self.fixed = set(getattr(captioner, "picture_state", ()))  # one row a picture, shared by its beams
         first = next(iter(state.values()))
         self.device, pictures = first.device, first.shape[0]
-        self.state = {name: value.repeat_interleave(width, 0) for name, value in state.items()}
+        self.state = state
         self.rows = torch.arange(pictures, device=self.device)  # pictures still in the batch
-        self.said = torch.zeros(pictures * width, 0, dtype=torch.long, device=self.device)
+        # One beam a picture at first, as all would say the same; `width` of them after the first word.
+        self.said = torch.zeros(pictures, 0, dtype=torch.long, device=self.device)
+        self.total = torch.zeros(pictures, 1, device=self.device)
         self.looks: Tensor | None = None  # [I * width, t, R]
-        # Only one beam is alive at first, or all would say the same.
-        self.total = torch.full((pictures, width), -torch.inf, device=self.device)
-        self.total[:, 0] = 0.0
         self.shelf: list[tuple[Tensor, Tensor, Tensor, Tensor | None]] = []
 
     def step(self, last: bool, penalty: Tensor | None = None) -> None:
         """One word further. A penalty [I, V] counts in choosing words, and is forgotten afterwards."""
-        pictures, width = len(self.rows), self.width
+        pictures, beams = self.total.shape
         time = self.said.shape[1]
-        word = self.said[:, -1] if time else torch.full((pictures * width,), START, device=self.device)
+        word = self.said[:, -1] if time else torch.full((pictures,), START, device=self.device)
         step = self.captioner.step(word, self.state)
         self.words = step.logits.shape[-1]
         finished = (word == END) | (word == PAD)  # [N]
-        own = functional.log_softmax(step.logits.float(), -1)
-        bar = barred(self.words, self.said, self.constraints, last) | finished.unsqueeze(1)
-        own = own.masked_fill(bar, -torch.inf)
-        own[:, PAD].masked_fill_(finished, 0.0)  # a finished sentence goes on unchanged, at no cost
-        if penalty is not None:
-            own = own - penalty.repeat_interleave(width, 0)
-        # The best `width` of a picture are among the best `width` of each of its beams.
-        per_beam, per_word = own.topk(min(width, self.words), -1)  # [N, width]
-        total = (self.total.view(-1, 1) + per_beam).view(pictures, -1)  # [I, width * width]
-        picked = self._rank(total, finished.view(pictures, width), time).topk(width, -1).indices  # [I, width]
-        parent = picked // per_word.shape[1] + torch.arange(pictures, device=self.device).unsqueeze(1) * width
-        parent = parent.view(-1)  # [N]
+        per_beam, per_word = self._candidates(step.logits, finished, last, penalty)  # [N, c]
+        total = (self.total.view(-1, 1) + per_beam).view(pictures, -1)  # [I, beams * c]
+        rank = self._rank(total, finished.view(pictures, beams), time)
+        if total.shape[1] < self.width:  # fewer words than beams: the places left over hold no sentence
+            empty = (0, self.width - total.shape[1])
+            total, rank = (functional.pad(part, empty, value=-torch.inf) for part in (total, rank))
+            per_word = functional.pad(per_word, empty)
+        picked = rank.topk(self.width, -1).indices  # [I, width]
+        parent = (picked // per_word.shape[1]).clamp(max=beams - 1)
+        parent = (parent + torch.arange(pictures, device=self.device).unsqueeze(1) * beams).view(-1)  # [N]
         said = per_word.view(pictures, -1).gather(1, picked)  # [I, width]
         self.total = total.gather(1, picked)
         if penalty is not None:
@@ -112,6 +109,27 @@ class BeamSearch:
             self.looks = looks[parent] if self.looks is None else torch.cat([self.looks, looks], 1)[parent]
         if not self.keep_all:
             self._shelve()
+
+    def _candidates(
+        self, logits: Tensor, finished: Tensor, last: bool, penalty: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """The best words after each beam and their log-probabilities less penalty [N, c]: a picture's best `width` are
+        among the best `width` of each of its beams."""
+        own = functional.log_softmax(logits.float(), -1)  # [N, V]
+        if penalty is not None:
+            own = own - penalty.repeat_interleave(len(own) // max(len(penalty), 1), 0)
+        if last:
+            best, word = own[:, END : END + 1].clone(), torch.full((len(own), 1), END, device=self.device)
+        else:
+            # Barring words among the best alone spares a pass over all: so many may be barred, no more.
+            spare = most_barred(self.said.shape[1], self.constraints)
+            best, word = own.topk(min(self.width + spare, self.words), -1)
+            bar = barred(self.words, self.said, self.constraints).expand(len(own), -1)
+            best = best.masked_fill(bar.gather(1, word), -torch.inf)
+        # A finished sentence goes on unchanged, at no cost.
+        best = best.masked_fill(finished.unsqueeze(1), -torch.inf)
+        best[:, 0].masked_fill_(finished, 0.0)
+        return best, word.masked_fill(finished.unsqueeze(1), PAD)
 
     def spoken(self) -> Tensor:
         """[I, V]: how often each word was said in the last step; sentences that had ended say nothing."""
@@ -148,7 +166,7 @@ class BeamSearch:
         self.shelf.append((self.rows[done], self.said[every], self.total[done], looks))
         self.rows, self.total, self.said = self.rows[~done], self.total[~done], self.said[keep]
         self.looks = None if self.looks is None else self.looks[keep]
-        self.state = {name: value[keep] for name, value in self.state.items()}
+        self.state = {name: value[~done if name in self.fixed else keep] for name, value in self.state.items()}
 
     def _members(self, pictures: Tensor) -> Tensor:
         return pictures.repeat_interleave(self.width).nonzero().squeeze(1)

@@ -35,7 +35,13 @@ def bad_endings(vocabulary: Vocabulary) -> tuple[int, ...]:
     return tuple(vocabulary.ids[word] for word in BAD_ENDINGS if word in vocabulary.ids)
 
 
-def barred(words: int, said: Tensor, constraints: Constraints, last: bool) -> Tensor:
+def most_barred(said: int, constraints: Constraints) -> int:
+    """How many words `barred` can bar at most after `said` words: one for each run that is there, and the others."""
+    runs = max(0, said - constraints.no_repeat + 1) if constraints.no_repeat > 0 else 0
+    return len(NEVER_SAID) + bool(constraints.bad_endings) + runs
+
+
+def barred(words: int, said: Tensor, constraints: Constraints, last: bool = False) -> Tensor:
     """[N or 1, V] bool, True where a word may not come next after `said` [N, t] (PAD after END).
 
     last: the sentence has reached its full length, so that only END is left.

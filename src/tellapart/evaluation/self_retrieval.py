@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.captioning.fast_path import SharedCaptioner, as_captioner, select
+from tellapart.captioning.fast_path import SharedCaptioner, as_captioner, heard_once
 from tellapart.decoding.prefixes import Level, Prefixes, prefix_tree
 from tellapart.evaluation.captions import decode
 from tellapart.objectives.context import Context
@@ -23,8 +23,9 @@ from tellapart.types import Images, State
 
 RANKS = (1, 5, 50, 500)
 SENTENCES_AT_ONCE = 2000
-ROWS_AT_ONCE = 4096
-BYTES_AT_ONCE = 128 * 2**20
+ROWS_AT_ONCE = 256
+SUMMED_AT_ONCE = 128
+BYTES_AT_ONCE = 16 * 2**20
 
 
 @torch.no_grad()
@@ -74,65 +75,89 @@ def score_tree(model: Captioner, images: Images, tree: Prefixes, normaliser: tor
     moves a sentence by about a hundredth of a nat; the sentence's own words are always computed in full.
     """
     state = model.start(images)
-    size = sum(value[0].numel() * value.element_size() for value in state.values())
+    shared = set(getattr(model, "picture_state", ()))
+    size = sum(value[0].numel() * value.element_size() for name, value in state.items() if name not in shared)
     widest = max(len(level.word) for level in tree.levels)
-    together = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // size) // widest)
+    together = max(1, BYTES_AT_ONCE // (size * widest))
+    reader = Reader(model, tree, normaliser) if isinstance(model, SharedCaptioner) else None
     parts = []
     for first in range(0, len(images), together):
         some = {name: value[first : first + together] for name, value in state.items()}
-        parts.append(_walk(model, some, tree, normaliser))
+        parts.append(_walk(model, some, tree, reader))
     return torch.cat(parts)[:, tree.leaf].T  # [C, I]
 
 
-def _walk(model: Captioner, state: State, tree: Prefixes, normaliser: torch.dtype) -> Tensor:
-    """ln p of every prefix of the tree for P pictures [P, prefixes of all levels]."""
-    hypotheses = next(iter(state.values()))
-    pictures, device = len(hypotheses), hypotheses.device
-    first = torch.arange(pictures, device=device).unsqueeze(1)  # [P, 1]
+def _walk(model: Captioner, state: State, tree: Prefixes, reader: Reader | None) -> Tensor:
+    """ln p of every prefix of the tree for P pictures [P, prefixes of all levels].
+
+    A level is taken some pictures at a time, few enough for all that a step computes to stay in a processor's cache.
+    """
+    first = next(iter(state.values()))
+    pictures, device = len(first), first.device
+    shared = set(getattr(model, "picture_state", ()))
     words = torch.full((1,), START, device=device)
     total = torch.zeros(pictures, 1, device=device)  # of the prefixes about to be read
     found = []
-    for level in tree.levels:
-        if isinstance(model, SharedCaptioner):
-            said, state = _words_shared(model, words, state, level, normaliser)  # [P, n]
-        else:
-            said, state = _words_plain(model, words, state, level)
-        total = total[:, level.parent] + said
+    for depth, level in enumerate(tree.levels):
+        read, goes_on = len(words), level.parent[level.kept]
+        each = max(1, ROWS_AT_ONCE // read)
+        said, after = [], []
+        for start in range(0, pictures, each):
+            end = min(pictures, start + each)
+            some = {
+                name: value[start:end] if name in shared else value[start * read : end * read]
+                for name, value in state.items()
+            }
+            log, later = (
+                _words_plain(model, words, some, level, end - start) if reader is None else reader.words(depth, some)
+            )
+            said.append(log)
+            later = {name: value.unflatten(0, (-1, read)) for name, value in later.items() if name not in shared}
+            after.append({name: value[:, goes_on].flatten(0, 1) for name, value in later.items()})
+        state = {name: state[name] if name in shared else torch.cat([part[name] for part in after]) for name in state}
+        total = total[:, level.parent] + torch.cat(said)
         found.append(total)
-        state = select(state, (first * len(words) + level.parent[level.kept]).flatten())
         total, words = total[:, level.kept], level.word[level.kept]
     return torch.cat(found, 1)
 
 
-def _words_plain(model: Captioner, words: Tensor, state: State, level: Level) -> tuple[Tensor, State]:
+def _words_plain(model: Captioner, words: Tensor, state: State, level: Level, pictures: int) -> tuple[Tensor, State]:
     """ln p [P, n] of a level's words, each after its parent, by `step` alone."""
-    pictures = len(next(iter(state.values()))) // len(words)
     step = model.step(words.repeat(pictures), state)
     own = functional.log_softmax(step.logits.float(), -1).view(pictures, len(words), -1)
     return own[:, level.parent, level.word], step.state
 
 
-def _words_shared(
-    model: SharedCaptioner, words: Tensor, state: State, level: Level, normaliser: torch.dtype
-) -> tuple[Tensor, State]:
-    """The same, with one hearing of each word for all pictures and the sum over all words in its own precision."""
-    pictures = len(next(iter(state.values()))) // len(words)
-    heard = model.advance(words, state)
-    weight, bias = model.words.output()
-    hidden = model.words.bridge(heard.hidden)  # [P * m, E]
-    norm = _log_sum(hidden, weight.to(normaliser), bias.to(normaliser)).view(pictures, -1)  # [P, m]
-    hidden = hidden.view(pictures, len(words), -1)[:, level.parent]  # [P, n, E]
-    said = torch.einsum("pne,ne->pn", hidden, weight[level.word]) + bias[level.word]
-    return said - norm[:, level.parent], heard.state
+class Reader:
+    """`_words_plain` for captioners that can hear words once for all pictures, with the sum over all words in its own
+    precision. What does not depend on pictures is computed here, for the whole tree."""
+
+    def __init__(self, model: SharedCaptioner, tree: Prefixes, precision: torch.dtype) -> None:
+        self.model, self.levels = model, tree.levels
+        self.weight, self.bias = model.words.output()  # [V, E], [V]
+        self.rough_weight, self.rough_bias = self.weight.to(precision), self.bias.to(precision)
+        start = torch.full((1,), START, device=self.weight.device)
+        read = [start, *(level.word[level.kept] for level in tree.levels[:-1])]
+        self.heard = heard_once(model.hear, torch.cat(read)).split([len(words) for words in read])  # [m, G] each
+
+    def words(self, depth: int, state: State) -> tuple[Tensor, State]:
+        """ln p [P, n] of a level's words, each after its parent."""
+        heard, level = self.heard[depth], self.levels[depth]
+        step = self.model.advance(heard, state)
+        hidden = self.model.words.bridge(step.hidden)  # [P * m, E]
+        norm = _log_sum(hidden, self.rough_weight, self.rough_bias).unflatten(0, (-1, len(heard)))  # [P, m]
+        hidden = hidden.unflatten(0, (-1, len(heard)))[:, level.parent]  # [P, n, E]
+        said = torch.linalg.vecdot(hidden, self.weight[level.word]) + self.bias[level.word]
+        return said - norm[:, level.parent], step.state
 
 
 def _log_sum(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """ln of the sum of exp over all words [N], in blocks of rows small enough to stay in a processor's cache."""
     sums = []
-    for block in hidden.split(512):
-        logits = functional.linear(block.to(weight.dtype), weight, bias).float()  # [512, V]
-        most = logits.amax(1, keepdim=True)
-        sums.append(logits.sub_(most).exp_().sum(1).log_().add_(most.squeeze(1)))
+    for block in hidden.split(SUMMED_AT_ONCE):
+        logits = functional.linear(block.to(weight.dtype), weight, bias)  # [128, V]
+        # What a word's logit has more than its log_softmax; torch has no quicker sum of exponentials.
+        sums.append(logits[:, 0].float() - functional.log_softmax(logits, -1, dtype=torch.float32)[:, 0])
     return torch.cat(sums)
 
 
