@@ -12,7 +12,7 @@ import os
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +24,8 @@ from tellapart.extract import CPU_BATCH, cores
 from tellapart.looking import Look, Looker
 from tellapart.photos import find_some_photos
 from tellapart.search.embedder import Embedded, Embedder, Embeds
-from tellapart.search.index import local_engine, update_index
+from tellapart.search.index import update_index
+from tellapart.search.local_engine import local_engine
 from tellapart.search.store import About, open_or_make
 from tellapart.vision.preprocess import read_square
 
@@ -42,7 +43,7 @@ class Projected:
         self.looker = Looker(Look(BACKBONE, "vector", "squash", 1, 1280), device)
         self.matrix = torch.randn(1280, self.width, generator=torch.Generator().manual_seed(0)).to(device)
 
-    def photos(self, paths: Sequence[Path]) -> Iterator[Embedded]:
+    def photos(self, paths: Iterable[Path]) -> Iterator[Embedded]:
         for looked in self.looker.look_at(paths, 64):
             vectors = torch.nn.functional.normalize(looked.images.pooled() @ self.matrix)
             yield Embedded(looked.photos, vectors.cpu().numpy(), None, looked.faults)

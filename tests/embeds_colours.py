@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from tellapart.search.embedder import Embedded
-from tellapart.search.index import Changes, local_engine, update_index
+from tellapart.search.index import Changes, update_index
+from tellapart.search.local_engine import local_engine
 from tellapart.search.store import About, Store, open_or_make
 
 COLOURS = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1)}
@@ -25,8 +26,7 @@ class Colours:
         self.fingerprint, self.log, self.slow = fingerprint, log, slow
         self.looked: list[str] = []
 
-    def photos(self, paths: Sequence[Path]) -> Iterator[Embedded]:
-        places, vectors, captions, faults = [], [], [], {}
+    def photos(self, paths: Iterable[Path]) -> Iterator[Embedded]:
         for place, path in enumerate(paths):
             self.looked.append(path.name)
             time.sleep(self.slow)
@@ -37,12 +37,10 @@ class Colours:
                 with Image.open(path) as opened:
                     colour = np.asarray(opened.convert("RGB"), np.float32).mean((0, 1))
             except OSError as error:
-                faults[place] = f"{path} cannot be used: {error}"
+                yield Embedded([], np.zeros((0, 3), np.float32), None, {place: f"{path} cannot be used: {error}"})
                 continue
-            places.append(place)
-            vectors.append(colour / np.linalg.norm(colour))
-            captions.append(list(COLOURS)[int(colour.argmax())])
-        yield Embedded(places, np.asarray(vectors, np.float32).reshape(-1, 3), captions, faults)
+            vector = (colour / np.linalg.norm(colour))[None]
+            yield Embedded([place], vector, [list(COLOURS)[int(colour.argmax())]], {})
 
     def words(self, sentences: Sequence[str]) -> np.ndarray:
         return np.asarray([COLOURS[sentence] for sentence in sentences], np.float32)

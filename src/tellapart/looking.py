@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -110,26 +111,38 @@ class Looker:
         self.unit = CPU_BATCH if on_cpu else ACCELERATOR_BATCH
         self._turn: contextlib.AbstractContextManager[object] = contextlib.nullcontext() if on_cpu else threading.Lock()
 
-    def look_at(self, photos: Sequence[Path], batch: int = 32) -> Iterator[Looked]:
-        """Photos in order, up to `batch` at a time (rounded up to whole units of work)."""
-        units = [list(range(first, min(first + self.unit, len(photos)))) for first in range(0, len(photos), self.unit)]
+    def look_at(self, photos: Iterable[Path], batch: int = 32) -> Iterator[Looked]:
+        """Photos in order, up to `batch` at a time (rounded up to whole units of work); asked for a little ahead."""
         each = max(1, -(-batch // self.unit))
         ahead = each + 2 * self.workers
+        units = self._units(photos)
         waiting: deque[Future[_Unit]] = deque()
         threads = torch.get_num_threads()
         one_core_each = torch.set_num_threads if self.device.type == "cpu" else lambda count: None
         pool = ThreadPoolExecutor(self.workers, initializer=one_core_each, initargs=(1,))
+
+        def keep_busy() -> None:
+            while len(waiting) < ahead and (unit := next(units, None)) is not None:
+                waiting.append(pool.submit(self._do, *unit))
+
         try:
             one_core_each(1)  # the reader too: more threads than cores would only wait for each other
-            started = 0
-            for first in range(0, len(units), each):
-                while started < min(len(units), first + ahead):
-                    waiting.append(pool.submit(self._do, units[started], [photos[p] for p in units[started]]))
-                    started += 1
-                yield self._joined([waiting.popleft().result() for _ in units[first : first + each]])
+            keep_busy()
+            while waiting:
+                done: list[_Unit] = []
+                while waiting and len(done) < each:
+                    done.append(waiting.popleft().result())
+                    keep_busy()
+                yield self._joined(done)
         finally:
             pool.shutdown(cancel_futures=True)
             torch.set_num_threads(threads)
+
+    def _units(self, photos: Iterable[Path]) -> Iterator[tuple[list[int], list[Path]]]:
+        """Places and photos of each unit of work."""
+        numbered = enumerate(photos)
+        while some := list(islice(numbered, self.unit)):
+            yield [place for place, _ in some], [photo for _, photo in some]
 
     def images(self, photo: Path) -> Images:
         """One photo [1, R, D], or an InputError that says why not."""

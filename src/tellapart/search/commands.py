@@ -21,7 +21,9 @@ from tellapart.device import usable_device
 from tellapart.errors import InputError
 from tellapart.search.ann import Built, build_if_large, built, sample_queries
 from tellapart.search.embedder import Embedder, Embeds
-from tellapart.search.index import Changes, Engine, local_engine, update_index
+from tellapart.search.examined import Engine
+from tellapart.search.index import Changes, update_index
+from tellapart.search.local_engine import local_engine
 from tellapart.search.query import Filters, Found, Searcher, combined
 from tellapart.search.store import About, open_or_make, open_store, refuse_others
 

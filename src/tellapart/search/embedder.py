@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat, tee
 from pathlib import Path
 from typing import Protocol
 
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 
 from tellapart.errors import InputError
-from tellapart.looking import Look, Looker, look_of
+from tellapart.looking import Look, Looked, Looker, look_of
 from tellapart.protocols import Matcher
 from tellapart.scores import unit
 from tellapart.search.sentences import as_texts
@@ -40,7 +41,7 @@ class Embeds(Protocol):
     """Equal for equal weights: vectors of two fingerprints cannot be compared."""
     width: int
 
-    def photos(self, paths: Sequence[Path]) -> Iterator[Embedded]: ...
+    def photos(self, paths: Iterable[Path]) -> Iterator[Embedded]: ...
 
     def words(self, sentences: Sequence[str]) -> np.ndarray: ...
 
@@ -73,20 +74,20 @@ class Embedder:
         apart = self.teller is not None and self.teller.look != seen
         self.caption_looker = Looker(self.teller.look, device, workers) if self.teller and apart else None
 
-    def photos(self, paths: Sequence[Path]) -> Iterator[Embedded]:
+    def photos(self, paths: Iterable[Path]) -> Iterator[Embedded]:
         """Vectors, and captions where there is a captioner, a batch at a time and in order."""
-        told = self._told_apart(paths)
-        for looked in self.looker.look_at(paths, BATCH):
+        own, others = tee(paths)
+        shown: Iterator[Looked | None] = repeat(None)
+        if self.caption_looker is not None:  # the captioner looks in its own way, at the same photos in step
+            shown = self.caption_looker.look_at(others, BATCH)
+        else:
+            del others
+        for looked, told_by in zip(self.looker.look_at(own, BATCH), shown):
             if not looked.photos:
                 yield Embedded([], np.zeros((0, self.width), np.float32), None, looked.faults)
                 continue
-            vectors = self._vectors(looked.images)
-            captions = None
-            if self.teller is not None:
-                captions = (
-                    self._tell(looked.images) if self.caption_looker is None else [told[p] for p in looked.photos]
-                )
-            yield Embedded(looked.photos, vectors, captions, looked.faults)
+            captions = None if self.teller is None else self._tell((told_by or looked).images)
+            yield Embedded(looked.photos, self._vectors(looked.images), captions, looked.faults)
 
     def picture(self, path: Path) -> np.ndarray:
         """One photo's vector [E], or an InputError that says why not."""
@@ -114,15 +115,6 @@ class Embedder:
     def _tell(self, images: Images) -> list[str]:
         assert self.teller is not None
         return self.teller.tell(images, self.beam).texts
-
-    def _told_apart(self, paths: Sequence[Path]) -> dict[int, str]:
-        """Captions by place, where the captioner must look at the photos in its own way."""
-        told: dict[int, str] = {}
-        if self.caption_looker is not None:
-            for looked in self.caption_looker.look_at(paths, BATCH):
-                if looked.photos:
-                    told |= zip(looked.photos, self._tell(looked.images))
-        return told
 
     @torch.inference_mode()
     def _width(self) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tellapart.errors import InputError
-from tellapart.extract import cores
 from tellapart.photos import photos_in
-from tellapart.search.embedder import Embeds
-from tellapart.search.examine import FileFacts, examine
-from tellapart.search.known import Known, holds_content, read_known
-from tellapart.search.store import Store, inside
+from tellapart.search.examined import Engine, Examined, Photo
+from tellapart.search.known import Known, read_known
+from tellapart.search.store import Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,27 +31,6 @@ WALKED = 4096
 TIDY_EVERY = 64
 """Chunks after which the pieces on the disk are joined."""
 CARRIED = ("content", "caption", "edited", "vector")
-
-
-@dataclass(frozen=True)
-class Photo:
-    path: str
-    folder: str
-
-
-@dataclass(frozen=True)
-class Examined:
-    """A photo's facts and vector; no vector where its bytes are in the index already, or where it has a fault."""
-
-    photo: Photo
-    facts: FileFacts | None
-    vector: np.ndarray | None = None  # [E]
-    caption: str | None = None
-    fault: str = ""
-
-
-Engine = Callable[[Iterator[list[Photo]]], Iterator[list[Examined]]]
-"""Examines photos, in chunks of its own making; each chunk it yields is kept in one transaction."""
 
 
 @dataclass
@@ -68,53 +44,6 @@ class Changes:
     """Moved, copied or merely touched: known bytes, not looked at again."""
     deleted: int = 0
     faults: list[str] = field(default_factory=list)
-
-
-def local_engine(embedder: Embeds, contents: np.ndarray) -> Engine:
-    """All in this process. While one chunk is written, the next is already looked at."""
-
-    def engine(chunks: Iterator[list[Photo]]) -> Iterator[list[Examined]]:
-        def following() -> list[Examined] | None:
-            chunk = next(chunks, None)
-            return None if chunk is None else examine_all(chunk, embedder, contents)
-
-        with ThreadPoolExecutor(1) as ahead:
-            coming = ahead.submit(following)
-            while (examined := coming.result()) is not None:
-                coming = ahead.submit(following)
-                yield examined
-
-    return engine
-
-
-def examine_all(photos: Sequence[Photo], embedder: Embeds, contents: np.ndarray) -> list[Examined]:
-    """Facts of all, vectors of those whose bytes are not among `contents` (sorted hashes)."""
-    with ThreadPoolExecutor(cores()) as pool:
-        made = list(pool.map(_facts, photos))
-    fresh = [
-        place
-        for place, one in enumerate(made)
-        if one.facts is not None and not holds_content(contents, one.facts.content)
-    ]
-    for embedded in embedder.photos([Path(photos[place].path) for place in fresh]):
-        for row, place in enumerate(embedded.places):
-            caption = None if embedded.captions is None else embedded.captions[row]
-            one = made[fresh[place]]
-            made[fresh[place]] = Examined(one.photo, one.facts, embedded.vectors[row], caption)
-        for place, fault in embedded.faults.items():
-            made[fresh[place]] = Examined(made[fresh[place]].photo, None, fault=fault)
-    return made
-
-
-def _facts(photo: Photo) -> Examined:
-    if not photo.path.isprintable() and photo.path.encode("utf-8", "replace").decode() != photo.path:
-        return Examined(photo, None, fault=f"{photo.path!a} is not named in UTF-8; rename it")
-    if inside(photo.path, photo.folder) is None:
-        return Examined(photo, None, fault=f"{photo.path} leads out of {photo.folder}, or is gone")
-    try:
-        return Examined(photo, examine(Path(photo.path)))
-    except OSError as error:
-        return Examined(photo, None, fault=f"{photo.path} cannot be read ({error.strerror or error})")
 
 
 def update_index(

@@ -16,7 +16,8 @@ import numpy as np
 from tellapart.errors import InputError
 from tellapart.search.embedder import Embeds
 from tellapart.search.examine import FileFacts
-from tellapart.search.index import Engine, Examined, Photo, examine_all
+from tellapart.search.examined import Engine, Examined, Photo
+from tellapart.search.local_engine import examine_all
 
 AT_ONCE = 65_536
 """Photos handed to the cluster together: their paths are all that this process holds of them."""
