@@ -11,6 +11,7 @@ from typing import Annotated
 import torch
 import tyro
 
+from tellapart.bundled import PREFIX
 from tellapart.data.files import write_json, write_text
 from tellapart.data.pack import Pack
 from tellapart.device import usable_device
@@ -44,7 +45,7 @@ class EvaluateOptions:
     json: bool = False
     """Print JSON instead of a table."""
     out: Path | None = None
-    """Write the figures here; left out, RUN/evaluation-SPLIT.json."""
+    """Write the figures here; left out, RUN/evaluation-SPLIT.json (nowhere for a run that came with the package)."""
 
 
 def evaluate(options: EvaluateOptions) -> dict[str, float]:
@@ -60,15 +61,25 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
             figures = fullest_evaluation(name)(run.model, context, options.split)
         table = TABLES.get(name)
         rows = table(run.model, context, options.split) if table else []
-    out = options.out or options.run / f"evaluation-{options.split}.json"
-    write_json(out, figures)
-    if rows:
-        write_text(out.with_name(f"{out.stem}-classes.csv"), as_csv(rows))
+    out = options.out or default_place(str(options.run), options.split)
+    if out is not None:
+        write_json(out, figures)
+        if rows:
+            write_text(out.with_name(f"{out.stem}-classes.csv"), as_csv(rows))
     if options.json:
         print(json.dumps(figures, indent=2))
     else:
         _print_table(figures, f"{options.run.name} on {options.data.name}, {options.split}")
     return figures
+
+
+def default_place(run: str, split: str) -> Path | None:
+    """Beside a run's weights, unless the package itself holds them.
+
+    >>> default_place("runs/find", "test"), default_place("bundled:matcher", "test")
+    (PosixPath('runs/find/evaluation-test.json'), None)
+    """
+    return None if run.startswith(PREFIX) else Path(run) / f"evaluation-{split}.json"
 
 
 def fullest_evaluation(name: str) -> Callable[..., dict[str, float]]:
