@@ -140,7 +140,7 @@ def compare_steps(name: str, inputs: ModelInputs, images: Images, tokens: Tensor
         print(f"{name:20s} {title:15s} {fast * 1e3:8.0f} ms, word by word {naive * 1e3:8.0f} ms: {naive / fast:5.1f}x")
 
 
-def self_retrieval(inputs: ModelInputs, device: str, pictures: int = 8) -> None:
+def self_retrieval(inputs: ModelInputs, device: str, pictures: int = 64) -> None:
     """NeuralTalk2's million sentences: 1,000 captions that share beginnings as written ones do, by extrapolation."""
     model = CAPTIONERS["neuraltalk2"]().build(inputs).to(device).eval()
     sentences = sharing_sentences(1000).to(device)

@@ -1,5 +1,7 @@
 """All captioners: the fast path equals `step`, and `step` equals the equations written out naively."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -7,7 +9,9 @@ from torch import Tensor, nn
 from tellapart.captioning.adaptive_attention import AdaptiveAttention
 from tellapart.captioning.fast_path import FastCaptioner, predictions
 from tellapart.captioning.neuraltalk import NeuralTalk2
+from tellapart.captioning.r2m import R2M
 from tellapart.captioning.up_down import UpDown, UpDownModel
+from tellapart.data.concepts_column import PICTURE_CONCEPTS
 from tellapart.errors import InputError
 from tellapart.protocols import Captioner
 from tellapart.text.vocabulary import END, PAD, START, Vocabulary
@@ -22,6 +26,9 @@ CONFIGS = {
     "up-down": UpDown(hidden=8, attention=7),
     "up-down as released": UpDown(hidden=8, attention=7, compat="code", scaling="layer"),
 }
+
+
+EACH = 3
 
 
 def make_images(count: int, seed: int = 0) -> Images:
@@ -118,6 +125,48 @@ def test_padding_cells_do_not_matter(name: str) -> None:
     model, images, tokens = built(name), make_images(4), make_tokens(4)
     other = Images(images.features.masked_fill(~images.mask.unsqueeze(-1), 9.0), images.mask)
     torch.testing.assert_close(model.forward(images, tokens).logits, model.forward(other, tokens).logits)
+
+
+def both_states(model: torch.nn.Module, images: Images) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    """A state with a copy of its picture for each of three sentences, and one in which they share it."""
+    state = model.start(images)
+    copied = {name: value.repeat_interleave(EACH, 0) for name, value in state.items()}
+    return copied, {name: state[name] if name in model.picture_state else copied[name] for name in state}
+
+
+@pytest.mark.parametrize("name", [*CONFIGS, "r2m"])
+@torch.no_grad()
+def test_shared_picture_equals_a_copy_each(name: str) -> None:
+    images = make_images(8)
+    if name == "r2m":
+        concepts = torch.randint(4, 12, (8, 3), generator=torch.Generator().manual_seed(0))
+        images = replace(images, columns={PICTURE_CONCEPTS: concepts})
+        model = R2M(width=8, heads=2, key_width=4, value_width=4).build(INPUTS).eval()
+    else:
+        model = built(name)
+    copied, shared = both_states(model, images)
+    random = torch.Generator().manual_seed(2)
+    for _ in range(3):
+        word = torch.randint(3, 13, (8 * EACH,), generator=random)
+        one, other = model.step(word, copied), model.step(word, shared)
+        torch.testing.assert_close(one.logits, other.logits, atol=1e-5, rtol=1e-5)
+        if one.attention is not None:
+            torch.testing.assert_close(one.attention, other.attention, atol=1e-5, rtol=1e-5)
+        copied, shared = one.state, other.state
+        for part in model.picture_state:
+            assert len(shared[part]) == 8
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@torch.no_grad()
+def test_words_heard_for_all_pictures(name: str) -> None:
+    """n words for each of P pictures: row p * n + i hears the i-th."""
+    model = built(name)
+    copied, shared = both_states(model, make_images(4))
+    words = torch.tensor([5, 9, 4])
+    heard = model.advance(model.hear(words), shared)
+    step = model.step(words.repeat(4), copied)
+    torch.testing.assert_close(model.logits(heard.hidden), step.logits, atol=1e-5, rtol=1e-5)
 
 
 def test_up_down_written_out() -> None:

@@ -1,6 +1,6 @@
 """Beam search against trying every sentence, against a one-picture loop, and its options."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 import torch
@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tellapart.decoding import Constraints, bad_endings, beam, beams, diverse_beams, greedy, log_prob, with_start
+from tellapart.decoding.constraints import barred, most_barred
 from tellapart.errors import InputError
 from tellapart.text.vocabulary import END, PAD, START, UNK, Vocabulary
 from tiny_captioners import TableCaptioner, numbered_images, random_table
@@ -115,6 +116,38 @@ def test_no_repeated_pairs() -> None:
 
     assert any(repeats(row) for row in free.tokens)
     assert not any(repeats(row) for row in bound.tokens)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), no_repeat=st.integers(0, 3), endings=st.sampled_from([(), (4,), (4, 5)]))
+def test_never_more_barred_than_counted(seed: int, no_repeat: int, endings: tuple[int, ...]) -> None:
+    """Beam search looks among so many more words as may be barred; with one fewer it could run out of them."""
+    constraints = Constraints(no_repeat, endings)
+    said = torch.randint(4, 7, (20, seed % 8), generator=torch.Generator().manual_seed(seed))
+    assert int(barred(30, said, constraints).sum(1).max()) <= most_barred(said.shape[1], constraints)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10_000), width=st.integers(1, 3))
+def test_constrained_beam_equals_barred_logits(seed: int, width: int) -> None:
+    """Forbidding pairs to occur twice leaves the best of what is allowed: by a plain loop over one picture's table."""
+    captioner = random_table(1, WORDS, seed)
+    table = captioner.table[0].log_softmax(-1)
+    held = [(0.0, [START])]
+    for time in range(6):
+        longer = []
+        for score, words in held:
+            if words[-1] == END:
+                longer.append((score, words))
+                continue
+            pairs = set(pairwise(words[1:]))
+            for word in [END] if time == 5 else [END, *range(4, WORDS)]:
+                if time == 5 or (words[-1], word) not in pairs:
+                    longer.append((score + float(table[words[-1], word]), [*words, word]))
+        held = sorted(longer, key=lambda pair: -pair[0])[:width]
+    found = beams(captioner, numbered_images(1), width, max_words=5, constraints=Constraints(no_repeat=2))
+    for place, (score, _) in enumerate(held):
+        assert float(found.log_probability[place]) == pytest.approx(score, abs=1e-4)
 
 
 def test_no_bad_endings() -> None:

@@ -81,15 +81,15 @@ class AdaptiveAttentionModel(nn.Module):
 
     def hear(self, words: Tensor) -> Tensor:
         gates = self._gates(self._word_inputs(words), slice(0, self.hidden))  # [n, 5H]
-        bias = torch.cat([self.lstm.bias_ih_l0 + self.lstm.bias_hh_l0, self.sentinel_gate.bias])
-        return gates + bias
+        _, _, input_bias, hidden_bias = self.lstm.all_weights[0]
+        return gates + torch.cat([input_bias + hidden_bias, self.sentinel_gate.bias])
 
     def advance(self, heard: Tensor, state: State) -> Heard:
         before = state["hidden"]
         of_lstm, of_sentinel = with_pictures(heard, state["gates"], len(before)).split(
             [4 * self.hidden, self.hidden], 1
         )
-        hidden, cell = lstm_step(torch.addmm(of_lstm, before, self.lstm.weight_hh_l0.T), state["cell"])
+        hidden, cell = lstm_step(torch.addmm(of_lstm, before, self.lstm.all_weights[0][1].T), state["cell"])
         gate = torch.sigmoid(torch.addmm(of_sentinel, before, self.sentinel_gate.weight[:, 2 * self.hidden :].T))
         output, sentinel, query, key = self._spoken(hidden, gate * quick_tanh(cell))
         context, attention = self._look(query, sentinel, key, state, len(hidden))
@@ -146,7 +146,7 @@ class AdaptiveAttentionModel(nn.Module):
 
     def _gates(self, part: Tensor, place: slice) -> Tensor:
         """What one part of [x_t; v_g] adds to the LSTM's gates and, behind them, to the sentinel's [N, 5H]."""
-        of_lstm = functional.linear(part, self.lstm.weight_ih_l0[:, place])
+        of_lstm = functional.linear(part, self.lstm.all_weights[0][0][:, place])
         return torch.cat([of_lstm, functional.linear(part, self.sentinel_gate.weight[:, place])], -1)
 
     def _spoken(self, output: Tensor, sentinel: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -158,7 +158,7 @@ class AdaptiveAttentionModel(nn.Module):
     def _look(
         self, query: Tensor, sentinel: Tensor, sentinel_key: Tensor, state: State, rows: int
     ) -> tuple[Tensor, Tensor]:
-        """One step of the first `rows` hypotheses: cells and sentinel, weighted [N, H], and the cells' weights [N, R]."""
+        """A step of the first `rows` hypotheses: cells and sentinel by weight [N, H] and the cells' weights [N, R]."""
         own = self.attend(sentinel_key.unsqueeze(1), query)  # [N, 1]
         cells = self.attend(state["keys"][:rows], query, state["mask"][:rows])  # [N, R]
         weights = functional.softmax(torch.cat([own, cells], 1), 1)  # [N, 1 + R]

@@ -61,7 +61,7 @@ class NeuralTalk2Model(nn.Module):
     def advance(self, heard: Tensor, state: State) -> Heard:
         """The words' share of the gates is computed once, however many pictures read them."""
         before = state["hidden"]
-        gates = torch.addmm(repeated(heard, len(before)), before, self.lstm.weight_hh_l0.T)
+        gates = torch.addmm(repeated(heard, len(before)), before, self.lstm.all_weights[0][1].T)
         hidden, cell = lstm_step(gates, state["cell"])
         return Heard(self.dropout(hidden), {"hidden": hidden, "cell": cell})
 
@@ -78,4 +78,5 @@ class NeuralTalk2Model(nn.Module):
 
     def _gates(self, read: Tensor) -> Tensor:
         """What the LSTM's input [N, H] adds to its gates, biases among it [N, 4H]."""
-        return functional.linear(read, self.lstm.weight_ih_l0, self.lstm.bias_ih_l0 + self.lstm.bias_hh_l0)
+        of_input, _, input_bias, hidden_bias = self.lstm.all_weights[0]
+        return functional.linear(read, of_input, input_bias + hidden_bias)

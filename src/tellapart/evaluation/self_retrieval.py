@@ -94,14 +94,16 @@ def _walk(model: Captioner, state: State, tree: Prefixes, reader: Reader | None)
     """
     first = next(iter(state.values()))
     pictures, device = len(first), first.device
-    shared = set(getattr(model, "picture_state", ()))
+    shared = set(getattr(model, "picture_state", ()))  # one row a picture; the rest of the state has one a prefix
+    memory = [name for name in state if name not in shared]
     words = torch.full((1,), START, device=device)
     total = torch.zeros(pictures, 1, device=device)  # of the prefixes about to be read
     found = []
     for depth, level in enumerate(tree.levels):
         read, goes_on = len(words), level.parent[level.kept]
         each = max(1, ROWS_AT_ONCE // read)
-        said, after = [], []
+        said = []
+        after = {name: state[name].new_empty(pictures, len(goes_on), *state[name].shape[1:]) for name in memory}
         for start in range(0, pictures, each):
             end = min(pictures, start + each)
             some = {
@@ -112,9 +114,9 @@ def _walk(model: Captioner, state: State, tree: Prefixes, reader: Reader | None)
                 _words_plain(model, words, some, level, end - start) if reader is None else reader.words(depth, some)
             )
             said.append(log)
-            later = {name: value.unflatten(0, (-1, read)) for name, value in later.items() if name not in shared}
-            after.append({name: value[:, goes_on].flatten(0, 1) for name, value in later.items()})
-        state = {name: state[name] if name in shared else torch.cat([part[name] for part in after]) for name in state}
+            for name in memory:
+                torch.index_select(later[name].unflatten(0, (-1, read)), 1, goes_on, out=after[name][start:end])
+        state |= {name: value.flatten(0, 1) for name, value in after.items()}
         total = total[:, level.parent] + torch.cat(said)
         found.append(total)
         total, words = total[:, level.kept], level.word[level.kept]
@@ -136,6 +138,7 @@ class Reader:
         self.model, self.levels = model, tree.levels
         self.weight, self.bias = model.words.output()  # [V, E], [V]
         self.rough_weight, self.rough_bias = self.weight.to(precision), self.bias.to(precision)
+        self.own_weight = [self.weight[level.word] for level in tree.levels]  # [n, E] each
         start = torch.full((1,), START, device=self.weight.device)
         read = [start, *(level.word[level.kept] for level in tree.levels[:-1])]
         self.heard = heard_once(model.hear, torch.cat(read)).split([len(words) for words in read])  # [m, G] each
@@ -146,9 +149,9 @@ class Reader:
         step = self.model.advance(heard, state)
         hidden = self.model.words.bridge(step.hidden)  # [P * m, E]
         norm = _log_sum(hidden, self.rough_weight, self.rough_bias).unflatten(0, (-1, len(heard)))  # [P, m]
-        hidden = hidden.unflatten(0, (-1, len(heard)))[:, level.parent]  # [P, n, E]
-        said = torch.linalg.vecdot(hidden, self.weight[level.word]) + self.bias[level.word]
-        return said - norm[:, level.parent], step.state
+        hidden = hidden.unflatten(0, (-1, len(heard))).index_select(1, level.parent)  # [P, n, E]
+        own = torch.linalg.vecdot(hidden, self.own_weight[depth]) + self.bias[level.word]
+        return own - norm[:, level.parent], step.state
 
 
 def _log_sum(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
