@@ -1,6 +1,6 @@
 """The page in a real browser: search, drop a photo, point at a noun, mend a caption, reload.
 
-`TELLAPART_SCREENSHOT=docs/serve.png pytest tests/serve/test_page.py` keeps a picture of it.
+`TELLAPART_SCREENSHOT=docs/serve.png pytest tests/serve/test_page.py` keeps a picture of it, with real photos.
 """
 
 import contextlib
@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from tellapart.bundled import OPTIONS, is_bundled
+from tellapart.samples import EVERYDAY, sample_photos
+from tellapart.search.commands import IndexOptions, index
 from tellapart.serve import patience
 from tellapart.serve.options import Opened, ServeOptions, open_server
 
@@ -32,10 +35,10 @@ document.getElementById("drop").dispatchEvent(new DragEvent("drop", {dataTransfe
 """
 
 
-@pytest.fixture
-def opened(own_index: Path) -> Iterator[Opened]:
+@contextlib.contextmanager
+def served(index: Path) -> Iterator[Opened]:
     """A server on a free port, with a token, as if it were exposed."""
-    opened = open_server(ServeOptions(str(own_index), port=0, token="letmeinplease", neighbours=5))
+    opened = open_server(ServeOptions(str(index), port=0, token="letmeinplease", neighbours=5))
     thread = threading.Thread(target=opened.server.run, kwargs={"sockets": [opened.socket]}, daemon=True)
     thread.start()
     while not opened.server.started:
@@ -43,6 +46,12 @@ def opened(own_index: Path) -> Iterator[Opened]:
     yield opened
     opened.server.should_exit = True
     thread.join(10)
+
+
+@pytest.fixture
+def opened(own_index: Path) -> Iterator[Opened]:
+    with served(own_index) as server:
+        yield server
 
 
 @pytest.fixture
@@ -60,31 +69,49 @@ def browser(tmp_path: Path) -> Iterator[Any]:
     driver.quit()
 
 
-def test_the_page(browser: Any, opened: Opened, served_world: Path) -> None:
-    import base64
+class Page:
+    """What a test asks of the page."""
 
+    def __init__(self, browser: Any) -> None:
+        self.browser = browser
+
+    def all_of(self, selector: str) -> list[Any]:
+        return self.browser.find_elements("css selector", selector)
+
+    def until(self, selector: str, test: Any = lambda element: True) -> Any:
+        from selenium.webdriver.support.wait import WebDriverWait
+
+        found = WebDriverWait(self.browser, 20).until(lambda _: [one for one in self.all_of(selector) if test(one)])
+        return found[0]
+
+    def drop(self, photo: Path) -> Any:
+        """Drop a photo; gives the first noun of its caption."""
+        import base64
+
+        self.browser.execute_script(DROP, photo.name, base64.b64encode(photo.read_bytes()).decode())
+        return self.until("#plain .noun")
+
+
+def drawn(image: Any) -> bool:
+    return int(image.get_property("naturalWidth")) > 0
+
+
+def test_the_page(browser: Any, opened: Opened, served_world: Path) -> None:
     from selenium.webdriver import ActionChains, Keys
     from selenium.webdriver.support.wait import WebDriverWait
 
-    def all_of(selector: str) -> list[Any]:
-        return browser.find_elements("css selector", selector)
-
-    def until(selector: str, test: Any = lambda element: True) -> Any:
-        found = WebDriverWait(browser, 20).until(lambda _: [one for one in all_of(selector) if test(one)])
-        return found[0]
-
+    page = Page(browser)
+    all_of, until = page.all_of, page.until
     browser.get(opened.address)
     assert "token" not in browser.current_url
 
     # Search as you type; no Enter. The focus is in the field from the start.
     browser.switch_to.active_element.send_keys("a red ball")
-    until("#results img", lambda image: int(image.get_property("naturalWidth")) > 0)
+    until("#results img", drawn)
     assert len(all_of("#results li")) == 12 and "12 pictures" in until("#status").text
 
     # Drop a photo: both sentences, a box a noun, similar pictures.
-    photo = served_world / "photos" / "green-left.png"
-    browser.execute_script(DROP, photo.name, base64.b64encode(photo.read_bytes()).decode())
-    noun = until("#plain .noun")
+    noun = page.drop(served_world / "photos" / "green-left.png")
     assert until("#apart").text and len(all_of("#similar li")) == 12
     assert until("#photo").get_attribute("alt") == until("#plain").text
     browser.execute_script("scrollTo(0, 0)")
@@ -92,9 +119,6 @@ def test_the_page(browser: Any, opened: Opened, served_world: Path) -> None:
     box = until("#boxes i.lit")
     assert "lit" in noun.get_attribute("class") and box.size["width"] > 5
     assert noun.get_attribute("aria-description").startswith("looked at the ")
-    if wanted := os.environ.get("TELLAPART_SCREENSHOT"):
-        WebDriverWait(browser, 20).until(lambda _: all(i.get_property("complete") for i in all_of("#similar img")))
-        browser.save_screenshot(wanted)
     ActionChains(browser).move_to_element(until("h1")).perform()
     WebDriverWait(browser, 20).until(lambda _: not all_of("#boxes i.lit"))
     browser.execute_script("arguments[0].focus()", noun)
@@ -120,6 +144,40 @@ def test_the_page(browser: Any, opened: Opened, served_world: Path) -> None:
     browser.set_window_size(500, 800)
     assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
     assert [line for line in browser.get_log("browser") if line["level"] == "SEVERE"] == []
+
+
+@pytest.fixture(scope="module")
+def photos_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Real photos, told and indexed by what comes with the package."""
+    pytest.importorskip("skimage", reason="needs scikit-image's sample photos")
+    if not all(is_bundled(name) for name in OPTIONS):
+        pytest.skip("no runs come with this installation")
+    folder = tmp_path_factory.mktemp("real")
+    (folder / "photos").mkdir()
+    for photo in sample_photos(list(EVERYDAY)):
+        shutil.copy(photo, folder / "photos")
+    index(IndexOptions((folder / "photos",), str(folder / "index"), progress=False))
+    return folder
+
+
+def test_real_photos_found_and_told_right_after_installing(browser: Any, photos_index: Path) -> None:
+    from selenium.webdriver import ActionChains
+
+    page = Page(browser)
+    with served(photos_index / "index") as opened:
+        browser.get(opened.address)
+        browser.switch_to.active_element.send_keys("a cup of coffee on a table")
+        page.until("#results img", drawn)
+        assert "cup" in page.until("#results li span").text  # the best comes first
+        noun = page.drop(next((photos_index / "photos").glob("chelsea*")))
+        assert "cat" in page.until("#plain").text
+        browser.execute_script("scrollTo(0, 0)")
+        ActionChains(browser).move_to_element(noun).perform()
+        page.until("#boxes i.lit")
+        if wanted := os.environ.get("TELLAPART_SCREENSHOT"):
+            page.until("#similar img", drawn)
+            time.sleep(1)
+            browser.save_screenshot(wanted)
 
 
 def test_slow_clients_are_let_go(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
