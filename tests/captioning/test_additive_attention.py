@@ -12,7 +12,7 @@ EACH = 3
 @pytest.mark.parametrize("at_once", [1, 60, 10**6])
 def test_attention_in_blocks(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """w . tanh(key + query) written out, whatever the blocks; with and without gradients; nothing where no cell is."""
-    monkeypatch.setattr(additive_attention, "COMPARED_AT_ONCE", at_once)
+    monkeypatch.setitem(additive_attention.COMPARED_AT_ONCE, "cpu", at_once)
     torch.manual_seed(0)
     attend, keys, query = AdditiveAttention(6), torch.randn(4, 5, 6), torch.randn(4 * EACH, 6)
     mask = torch.arange(5) < torch.tensor([[5], [1], [3], [4]])

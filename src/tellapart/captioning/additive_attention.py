@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-COMPARED_AT_ONCE = 2**19
-"""Numbers compared in one go where no gradient is wanted: few enough to stay in a processor's cache."""
+COMPARED_AT_ONCE = {"cpu": 2**19, "cuda": 2**27}
+"""Numbers compared in one go where no gradient is wanted: few enough to stay in a processor's cache, many for a GPU."""
 
 
 class AdditiveAttention(nn.Module):
@@ -29,7 +29,8 @@ class AdditiveAttention(nn.Module):
         if torch.is_grad_enabled():
             scores = self._scores(keys, queries)  # [P, k, R]
         else:
-            each = max(1, COMPARED_AT_ONCE // max(keys[:1].numel(), 1))  # queries in one go
+            most = COMPARED_AT_ONCE.get(keys.device.type, COMPARED_AT_ONCE["cuda"])
+            each = max(1, most // max(keys[:1].numel(), 1))  # queries in one go
             pictures = max(1, each // max(queries.shape[1], 1))
             scores = torch.cat(
                 [

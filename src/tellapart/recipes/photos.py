@@ -7,6 +7,7 @@ Their first layers read features as they are, so that they can also learn on pro
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tellapart.captioning.adaptive_attention import AdaptiveAttention
@@ -16,43 +17,31 @@ from tellapart.losses import Contrast
 from tellapart.matching.pooled import Pooled
 from tellapart.objectives.likelihood import Likelihood
 from tellapart.objectives.ranking import Ranking
-from tellapart.objectives.rewards import Rewards
-from tellapart.objectives.self_critical import SelfCritical
+from tellapart.recipes import tell_averaged
+from tellapart.recipes.tell_averaged import LONGEST
 from tellapart.training.recipe import Average, Optimiser, Recipe, Schedule, Stage
 
-LONGEST = 18
 PAPER = "no paper's; the models that come with the package"
 
 
 def words_stage(model: Any) -> Stage:
-    return Stage(
-        name="mle",
-        model=model,
+    return replace(
+        tell_averaged.words_stage(model),
         objective=Likelihood(smoothing=0.1),
         sampling=Sampling(batch=128, captions_each=5, longest=LONGEST),
         optimiser=Optimiser(rate=7e-4),
         schedule=Schedule("cosine", warmup_steps=500),
         epochs=12,
-        clip_value=0.1,
         average=Average("ema", decay=0.998),
-        evaluation="captions",
-        monitor="cider",
         evaluate_every=3,
     )
 
 
-REWARD = Stage(
-    name="scst",
-    start="mle",
-    objective=SelfCritical(Rewards(), baseline="leave-one-out", samples=5),
+REWARD = replace(
+    tell_averaged.REWARD,
     sampling=Sampling(batch=128, what="pictures", longest=LONGEST),
     optimiser=Optimiser(rate=7e-5),
-    schedule=Schedule("cosine"),
     epochs=3,
-    clip_value=0.1,
-    average=Average("ema", decay=0.99),
-    evaluation="captions",
-    monitor="cider",
 )
 
 RECIPES = (
