@@ -44,10 +44,10 @@ def examine(path: Path) -> FileFacts:
         Image.open(path) as opened,
     ):
         width, height = opened.size
-        exif = opened.getexif()
-        if exif.get(ORIENTATION, 1) in (5, 6, 7, 8):
-            width, height = height, width
-        taken = moment(exif.get_ifd(EXIF_BLOCK).get(TAKEN) or exif.get(CHANGED))
+        if exif := opened.getexif():
+            if exif.get(ORIENTATION, 1) in (5, 6, 7, 8):
+                width, height = height, width
+            taken = moment(exif.get_ifd(EXIF_BLOCK).get(TAKEN) or exif.get(CHANGED))
     return FileFacts(status.st_size, status.st_mtime_ns, content, width, height, taken)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime
 import importlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,8 +108,9 @@ class Store:
 
 def inside(path: str, folder: str) -> Path | None:
     """The file, its links followed, if it is one and lies in the folder."""
-    file = Path(path).resolve()
-    return file if file.is_relative_to(Path(folder).resolve()) and file.is_file() else None
+    # Asked for every photo of an index, so by strings: pathlib would take twice as long.
+    file, root = os.path.realpath(path), os.path.realpath(folder)
+    return Path(file) if file.startswith(os.path.join(root, "")) and os.path.isfile(file) else None
 
 
 def open_store(where: str) -> Store:
