@@ -29,8 +29,8 @@ from tellapart.search.local_engine import local_engine
 from tellapart.search.store import About, open_or_make
 from tellapart.vision.preprocess import read_square
 
-PARTS = 8
-ORIGINALS, BARE = 512, 128
+PARTS = 2
+ORIGINALS, BARE = 512, 512
 """Different photos at most, and how many of them the bare backbone sees in each of its turns."""
 
 

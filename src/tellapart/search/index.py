@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 WALKED = 4096
 """Files whose size and time are compared in one go."""
+FIRST_CHUNK = 32
 TIDY_EVERY = 64
 """Chunks after which the pieces on the disk are joined."""
 CARRIED = ("content", "caption", "edited", "vector")
@@ -84,8 +85,9 @@ def update_index(
 def _work(
     roots: Sequence[str], known: Known, changes: Changes, chunk: int, tick: Callable[[int], None]
 ) -> Iterator[list[Photo]]:
-    """Photos that are new or not what they were, in chunks."""
+    """Photos that are new or not what they were, in chunks; the first are small, so that looking begins at once."""
     waiting: list[Photo] = []
+    size = min(chunk, FIRST_CHUNK)
     for some in _in_pieces(_walk(roots), WALKED):
         states = [_state(photo.path) for photo in some]
         there = [photo for photo, state in zip(some, states) if state is not None]
@@ -94,9 +96,9 @@ def _work(
         changes.unchanged += int(same.sum())
         tick(int(same.sum()))
         waiting.extend(photo for photo, as_before in zip(there, same.tolist()) if not as_before)
-        while len(waiting) >= chunk:
-            yield waiting[:chunk]
-            waiting = waiting[chunk:]
+        while len(waiting) >= size:
+            yield waiting[:size]
+            waiting, size = waiting[size:], min(chunk, 2 * size)
     if waiting:
         yield waiting
 
