@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
+from tellapart.metrics.ptb_abbreviations import INNER_ABBREVIATIONS, SENTENCE_FINAL_ABBREVIATIONS, SENTENCE_STARTERS
 from tellapart.metrics.ptb_characters import Classes
 
 SINGLE_QUOTES = "`\u2018\u2019\u201a\u201b\u201c\u201d\x91\x92\x93\x94\u201e\u201f\u2039\u203a\u00ab\u00bb"
@@ -28,24 +29,6 @@ SYMBOLS = (
     r"\u0606-\u060a\u060c\u0614\u061b\u061e\u066a\u066d\u0703-\u070d\u07f6-\u07f8\u0964\u0965\u0e4f\u1fbd\u2016\u2017"
     r"\u2020-\u2023\u2030-\u2038\u203b\u203e-\u2042\u2044\u207a-\u207f\u208a-\u208e\u2100-\u214f\u2190-\u2bff\u3012"
     r"\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]"
-)
-
-# Abbreviations that take their full stop with them. First list: a capital after them starts a new sentence.
-SENTENCE_FINAL_ABBREVIATIONS = (
-    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thurs fri "
-    "ala ariz Az Ark calif colo conn ct dak Del fla ga Ill ind kan kans ky La Mass md mich minn Miss mo mont neb nev "
-    "okla Ore Pa penn tenn Tex va vt Wash wis wisc wyo inc co cos corp ltd plc rt bancorp bhd assn univ intl sys "
-    "tel est ext sq jr sr bros ed.d ph.d blvd rd esq etc al seq bldg"
-)
-# Second list: mostly before a capital, so never at a sentence's end.
-INNER_ABBREVIATIONS = (
-    "mr mrs ms Miss dr drs prof profs sen sens rep reps atty attys lt col gen messrs gov govs adm rev maj sgt cpl pvt "
-    "capt st ste ave pres lieut hon brig cmdr comdr pfc spc supt supts det mt ft adj adv asst assoc ens insp mlle mme "
-    "msgr sfc vs alex wm jos cie a.k.a cf treas ph invt elec natl mfg mtg dept"
-)
-SENTENCE_STARTERS = (
-    "About According Additionally After An A As At But Earlier He Her Here However If In It Last Many More Mr. Ms. "
-    "Now Once One Other Our She Since So Some Such That The Their Then There These They This We When While What Yet You"
 )
 
 
