@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tellapart.bundled import OPTIONS, is_bundled
 from tellapart.data.scenes import make_scenes
-from tellapart.errors import InputError
+from tellapart.errors import exit_code
 from tellapart.evaluate import EvaluateOptions, evaluate
 from tellapart.extract import ExtractOptions, extract
 from tellapart.recipes import find_recipe
@@ -89,13 +89,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("demo-out"), help="folder for everything the demo makes")
     parser.add_argument("--count", type=int, default=600, help="scenes to draw")
     options = parser.parse_args()
-    try:
-        demo(options.out, options.count)
-        photos_demo(options.out)
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return exit_code(lambda: (demo(options.out, options.count), photos_demo(options.out)))
 
 
 if __name__ == "__main__":

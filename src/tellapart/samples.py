@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tellapart.bundled import is_bundled
 from tellapart.data.files import write_text
-from tellapart.errors import InputError
+from tellapart.errors import InputError, exit_code
 
 EVERYDAY: dict[str, str] = {
     "astronaut.png": "a smiling woman in an orange space suit, a flag and a model of a shuttle behind her",
@@ -93,13 +93,8 @@ def main() -> int:
     if not is_bundled("captioner"):
         print(f"{options.out} is not written: this installation brings no captioner of its own.")
         return 0
-    try:
-        names = [*EVERYDAY, *OTHERS]
-        write_text(options.out, as_page(dict(zip(names, tell(sample_photos(names))))))
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    names = [*EVERYDAY, *OTHERS]
+    return exit_code(lambda: write_text(options.out, as_page(dict(zip(names, tell(sample_photos(names)))))))
 
 
 if __name__ == "__main__":
