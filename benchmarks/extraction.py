@@ -22,9 +22,9 @@ import torch
 from PIL import Image
 
 from tellapart.data.pack import Caption, Pack, Picture, write_pack
-from tellapart.extract import ACCELERATOR_BATCH, CPU_BATCH, cores
 from tellapart.text.vocabulary import Vocabulary
 from tellapart.vision.backbones import Backbone, load_backbone
+from tellapart.vision.extraction import ACCELERATOR_BATCH, CPU_BATCH, cores
 from tellapart.vision.pipeline import Pipeline, Target
 from tellapart.vision.preprocess import read_square
 from tellapart.vision.store_writer import StorePlan, StoreWriter

@@ -20,13 +20,13 @@ import numpy as np
 import torch
 
 from benchmarks.extraction import BACKBONE, PICTURES, Cost, bare_call, bare_in_workers, benchmark_pack
-from tellapart.extract import CPU_BATCH, cores
 from tellapart.looking import Look, Looker
 from tellapart.photos import find_some_photos
 from tellapart.search.embedder import Embedded, Embedder, Embeds
 from tellapart.search.index import update_index
 from tellapart.search.local_engine import local_engine
 from tellapart.search.store import About, open_or_make
+from tellapart.vision.extraction import CPU_BATCH, cores
 from tellapart.vision.preprocess import read_square
 
 PARTS = 2

@@ -12,8 +12,8 @@ import numpy as np
 import tyro
 
 from tellapart.caption_output import CaptionedPhoto, Outputs
+from tellapart.device import usable_device
 from tellapart.errors import InputError
-from tellapart.extract import usable_device
 from tellapart.looking import Looker
 from tellapart.neighbours import Neighbours
 from tellapart.photos import FoundPhotos, find_some_photos

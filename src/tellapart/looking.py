@@ -21,11 +21,11 @@ import torch
 
 from tellapart.data.pack import Detections
 from tellapart.errors import InputError
-from tellapart.extract import ACCELERATOR_BATCH, CPU_BATCH, KINDS, cores
 from tellapart.photos import photo_suffixes, why_unreadable
 from tellapart.types import Images
 from tellapart.vision.backbones import load_backbone
 from tellapart.vision.detectors import Detector, load_detector
+from tellapart.vision.extraction import ACCELERATOR_BATCH, CPU_BATCH, KINDS, cores
 from tellapart.vision.preprocess import Resize, Square, UnreadablePicture, read_square, stacked
 from tellapart.vision.regions import Regions, choose_regions
 from tellapart.vision.rows import ROW_MAKERS, Seen

@@ -1,0 +1,259 @@
+"""Features of a pack's pictures, one vector, a grid of cells, or regions, in one pass.
+
+Needs torch, numpy and Pillow alone, so that it also runs on machines where the command line cannot be installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from tellapart.bundled import run_folder
+from tellapart.data.files import read_json
+from tellapart.data.pack import Pack
+from tellapart.device import usable_device
+from tellapart.errors import InputError
+from tellapart.photos import photo_suffixes
+from tellapart.vision.backbones import Backbone, load_backbone, short_name
+from tellapart.vision.pipeline import Pipeline, Target
+from tellapart.vision.preprocess import Resize
+from tellapart.vision.regions import Regions, choose_regions
+from tellapart.vision.store import FeatureStore
+from tellapart.vision.store_writer import StorePlan, StoreWriter
+
+KINDS = ("vector", "grid", "regions")
+CPU_BATCH, ACCELERATOR_BATCH = 4, 64
+LOOKS = ("backbone", "kind", "resize", "regions_from", "count")
+"""Options that say how pictures are looked at."""
+
+
+@dataclass(frozen=True)
+class ExtractSettings:
+    """Compute features of every picture of a pack, or bring in features that others computed."""
+
+    pack: Path
+    """The pack, as `tellapart prepare` made it."""
+    like: str = ""
+    """A run whose features are made again for these pictures, so that it can go on learning from them: backbone, kind,
+    resize and regions are its own. bundled:captioner or bundled:matcher for those that came with the package."""
+    backbone: str = "efficientnet-lite0"
+    """efficientnet-lite0, -lite1 or -lite2; a transformers vision model's name or folder; or timm:NAME."""
+    kind: str = "grid"
+    """vector (one row a picture), grid (one row a cell of the map), regions (one row a box), or several with commas:
+    all are made in one pass over the pictures."""
+    name: str = ""
+    """Name of the features in the pack. Empty: backbone and kind, as in lite0-grid. With several kinds, NAME-KIND."""
+    resize: Literal["auto", "squash", "crop"] = "auto"
+    """squash shows the network the whole picture, crop the centre of it as most papers do. auto: squash where grid or
+    regions are asked for, since their boxes are fractions of the whole picture; crop for vectors alone."""
+    regions_from: str = "auto"
+    """detections (those in the pack), fixed (boxes at several scales), or a transformers object detector's name or
+    folder, which adds detections to the pack first. auto: detections where the pack has them, fixed boxes otherwise."""
+    count: int = 36
+    """Regions a picture: the best detections, filled up with fixed boxes."""
+    flip: bool = False
+    """Also write NAME-flip, the features of the mirror images; training may draw from both."""
+    imports: Path | None = None
+    """Bring in features instead of computing them: a folder of .npy or .npz a picture, a bottom-up .tsv, an HDF5 file,
+    or a folder of *_precomp arrays with caps files (then the pack may be new: it is made from them)."""
+    batch: int = 0
+    """Pictures through the network at once. 0: 4 on a CPU, 64 on an accelerator."""
+    workers: int = 0
+    """Threads that decode (and, on a CPU, run the network). 0: one a core."""
+    device: str = "auto"
+    """cpu, cuda, …; auto takes an accelerator where there is one."""
+    overwrite: bool = False
+    """Replace features of that name that were made in another way."""
+    progress: bool = True
+    """Show a progress bar."""
+
+
+def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
+    """The finished stores, in the order of the kinds asked for, each followed by its mirror image where `flip` is set.
+
+    Features that are there already and were made the same way are left as they are; an unfinished run is continued.
+    """
+    if options.imports is not None:
+        from tellapart.vision.importers.run import import_features
+
+        imported = import_features(options.pack, options.imports, options.name, options.overwrite)
+        return _told((imported,), options.progress)
+    if options.like:
+        options = _as_in(options)
+    kinds = _kinds(options.kind)
+    pack = Pack(options.pack)
+    if not pack.pictures:
+        raise InputError(f"{pack.folder} has no pictures, only sentences; there is nothing to extract.")
+    if not any(picture.file for picture in pack.pictures):
+        raise InputError(
+            f"{pack.folder} has no picture files to look at; use the features it has "
+            f"({', '.join(pack.feature_names()) or 'none'})."
+        )
+    photo_suffixes()  # registers plugins, so that whatever could be indexed can be extracted
+    device = usable_device(options.device)
+    backbone = load_backbone(options.backbone).to(device)
+    resize: Resize = options.resize if options.resize != "auto" else "crop" if kinds == ("vector",) else "squash"
+    regions, label_names, origin = _regions(pack, options, device) if "regions" in kinds else (None, [], "")
+    batch = options.batch or (CPU_BATCH if device.type == "cpu" else ACCELERATOR_BATCH)
+
+    height, width = backbone.map_size()
+    rows = {"vector": 1, "grid": height * width, "regions": options.count}
+    targets: list[Target] = []
+    try:
+        for kind in kinds:
+            facts = _facts(pack, backbone, kind, resize, device)
+            facts |= {"grid": [height, width]} if kind == "grid" else {}
+            facts |= _region_facts(regions, label_names, origin) if kind == "regions" else {}
+            for flipped in (False, True) if options.flip else (False,):
+                name = _name(options, kind, several=len(kinds) > 1) + ("-flip" if flipped else "")
+                plan = StorePlan(
+                    {**facts, "flipped": flipped},
+                    np.full(len(pack.pictures), rows[kind], np.int64),
+                    batch,
+                    boxes=kind != "vector",
+                    detections=kind == "regions",
+                )
+                targets.append(Target(kind, flipped, StoreWriter(pack.feature_folder(name), plan, options.overwrite)))
+        pipeline = Pipeline(pack, backbone, targets, resize, regions)
+        with _progress(options.progress, pipeline, len(pack.pictures)) as tick:
+            pipeline.run(options.workers or cores(), tick)
+        _refuse_faults(pipeline.faults, pack)
+        return _told(tuple(target.writer.finish() for target in targets), options.progress)
+    finally:
+        for target in targets:
+            target.writer.close()
+
+
+def _as_in(options: ExtractSettings) -> ExtractSettings:
+    """The options by which a run's features were made."""
+    from tellapart.looking import look_of
+
+    changed = [name for name in LOOKS if getattr(options, name) != getattr(ExtractSettings, name)]
+    if changed:
+        raise InputError(f"--like says how pictures are looked at, and so does --{changed[0].replace('_', '-')}; "
+                         "leave one away.")  # fmt: skip
+    folder = run_folder(options.like)
+    if not (folder / "data.json").is_file():
+        raise InputError(f"{folder} is not a run folder: it has no data.json. Give a run of `tellapart train`.")
+    look = look_of(read_json(folder / "data.json")["features"], folder)
+    alike = replace(options, backbone=look.backbone, kind=look.kind, resize=look.resize)
+    return replace(alike, regions_from=look.regions_from, count=look.rows) if look.kind == "regions" else alike
+
+
+def _told(stores: tuple[FeatureStore, ...], aloud: bool) -> tuple[FeatureStore, ...]:
+    """Say what there is now, and give it back."""
+    for store in stores if aloud else ():
+        rows = "one row" if store.most_rows == 1 else f"up to {store.most_rows} rows"
+        print(f"{store.folder}: {store.kind}, {len(store)} pictures, {rows} of {store.width} each")
+    return stores
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    kinds = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    strangers = [kind for kind in kinds if kind not in KINDS]
+    if strangers or not kinds:
+        raise InputError(
+            f"There is no kind of features '{text}'; choose among {', '.join(KINDS)}, with commas between."
+        )
+    return kinds
+
+
+def _name(options: ExtractSettings, kind: str, several: bool) -> str:
+    if not options.name:
+        return f"{short_name(options.backbone)}-{kind}"
+    return f"{options.name}-{kind}" if several else options.name
+
+
+def _facts(pack: Pack, backbone: Backbone, kind: str, resize: Resize, device: torch.device) -> dict[str, Any]:
+    pictures = "\n".join(f"{picture.id}\t{picture.file}" for picture in pack.pictures)
+    return {
+        "kind": kind,
+        "width": backbone.width,
+        "backbone": backbone.name,
+        "preprocessing": {
+            key: list(v) if isinstance(v, tuple) else v for key, v in asdict(backbone.preprocessing).items()
+        },
+        "resize": resize,
+        "device": device.type,
+        "pictures": hashlib.sha256(pictures.encode()).hexdigest()[:16],
+    }
+
+
+def _regions(pack: Pack, options: ExtractSettings, device: torch.device) -> tuple[list[Regions], list[str], str]:
+    """Boxes of every picture, the names of their labels, and where they came from."""
+    origin = options.regions_from
+    if origin == "auto":
+        origin = "detections" if (pack.folder / "detections.jsonl").is_file() else "fixed"
+    elif origin not in ("detections", "fixed"):
+        from tellapart.vision.detectors import detect
+
+        detect(pack, origin, device, options.count, options.workers or cores(), options.overwrite)
+        pack = Pack(pack.folder)
+    found = {} if origin == "fixed" else pack.detections
+    if origin == "detections" and not found:
+        raise InputError(
+            f"{pack.folder} has no detections; prepare it with them, or give --regions-from fixed or a detector's name."
+        )
+    label_names = sorted({label for detections in found.values() for label in detections.labels})
+    label_ids = {label: index for index, label in enumerate(label_names)}
+    regions = [choose_regions(found.get(row), options.count, label_ids) for row in range(len(pack.pictures))]
+    return regions, label_names, origin
+
+
+def _region_facts(regions: list[Regions] | None, label_names: list[str], origin: str) -> dict[str, Any]:
+    assert regions is not None
+    digest = hashlib.sha256(b"".join(part.tobytes() for r in regions for part in (r.boxes, r.scores, r.labels)))
+    return {"regions_from": origin, "label_names": label_names, "boxes": digest.hexdigest()[:16]}
+
+
+def _refuse_faults(faults: list[str], pack: Pack) -> None:
+    if not faults:
+        return
+    shown = "; ".join(sorted(faults)[:10]) + (f"; and {len(faults) - 10} more" if len(faults) > 10 else "")
+    raise InputError(
+        f"{len(faults)} of the {len(pack.pictures)} pictures of {pack.folder} cannot be read: {shown}. Everything else "
+        "is done and kept: mend these files and run the same command again, or prepare the pack anew without them."
+    )
+
+
+@contextmanager
+def _progress(shown: bool, pipeline: Pipeline, pictures: int) -> Iterator[Callable[[int], None]]:
+    """A bar with the rate and the time left, counted from where an earlier run stopped."""
+    if not shown:
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    plan = pipeline.targets[0].writer.plan
+    left = sum(len(plan.pictures_of(unit)) for unit in pipeline.missing_units())
+    names = ", ".join(target.writer.folder.name for target in pipeline.targets)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=not left, speed_estimate_period=20) as bar:
+        task = bar.add_task(f"extracting {names}", total=pictures, completed=pictures - left, rate="")
+
+        def tick(done: int) -> None:
+            bar.advance(task, done)
+            speed = bar.tasks[0].speed
+            bar.update(task, rate=f"{speed:.0f} pictures/s" if speed else "")
+
+        yield tick
