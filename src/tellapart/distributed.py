@@ -110,10 +110,9 @@ def global_mean(total: Tensor, count: Tensor | int) -> Tensor:
 
     Its value on a rank is that rank's share times world, so that averaging over ranks gives the mean.
     """
-    count = torch.as_tensor(count, dtype=total.dtype, device=total.device)
     if group().world == 1:
-        return total / count.clamp(min=1)
-    everyone = count.detach().clone()
+        return total / (count.clamp(min=1) if isinstance(count, Tensor) else max(count, 1))
+    everyone = torch.as_tensor(count, dtype=total.dtype, device=total.device).detach().clone()
     dist.all_reduce(everyone)
     return total * group().world / everyone.clamp(min=1)
 

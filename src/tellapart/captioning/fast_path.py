@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from tellapart.captioning.words import WordTable
 from tellapart.errors import InputError
 from tellapart.protocols import Captioner
+from tellapart.recording import recording
 from tellapart.text.vocabulary import PAD
 from tellapart.types import Images, State, Step
 
@@ -75,11 +76,14 @@ class SharedCaptioner(FastCaptioner, Protocol):
 
 @dataclass(frozen=True)
 class Predictions:
-    """One row for each true word of some sentences (END among them), padding left out."""
+    """One row for each true word of some sentences (END among them), padding left out.
+
+    While a step is recorded, padding has rows too (their target is PAD): M is then C (T - 1).
+    """
 
     logits: Tensor  # [M, V]
     targets: Tensor  # [M] the words that stand there
-    mask: Tensor  # [C, T - 1] bool: where the M rows belong
+    mask: Tensor  # [C, T - 1] bool: where words stand
     attention: Tensor | None = None  # [C, T - 1, R]
 
 
@@ -119,6 +123,11 @@ def heard_once(hear: Callable[[Tensor], Tensor], words: Tensor) -> Tensor:
     return hear(distinct)[place]
 
 
+def at_words(values: Tensor, mask: Tensor) -> Tensor:
+    """Rows [M, …] of values [C, T, …] where the mask [C, T] is true; all C T of them while a step is recorded."""
+    return values.flatten(0, 1) if recording() else values[mask]
+
+
 def predictions(captioner: Captioner, images: Images, tokens: Tensor, owner: Tensor | None = None) -> Predictions:
     """Logits for every true word of `tokens` [C, T]; sentence j is about picture `owner[j]` (j itself
     without owner)."""
@@ -128,7 +137,7 @@ def predictions(captioner: Captioner, images: Images, tokens: Tensor, owner: Ten
         state = captioner.start(images)
         return from_state(captioner, state if owner is None else select(state, owner), tokens)
     forced = captioner.forward(images if owner is None else images.select(owner), tokens)
-    return Predictions(forced.logits[mask], targets[mask], mask, forced.attention)
+    return Predictions(at_words(forced.logits, mask), at_words(targets, mask), mask, forced.attention)
 
 
 def from_state(captioner: FastCaptioner, state: State, tokens: Tensor) -> Predictions:
@@ -136,11 +145,15 @@ def from_state(captioner: FastCaptioner, state: State, tokens: Tensor) -> Predic
     targets = tokens[:, 1:]
     mask = targets != PAD  # [C, T - 1]
     read = captioner.read(state, tokens)
-    return Predictions(captioner.logits(read.hidden[mask]), targets[mask], mask, read.attention)
+    return Predictions(captioner.logits(at_words(read.hidden, mask)), at_words(targets, mask), mask, read.attention)
 
 
 def longest_first(tokens: Tensor) -> tuple[Tensor, list[int]]:
-    """An order of the sentences [C] in which, at step t, only the first `alive[t]` still have a word to predict."""
+    """An order of the sentences [C] in which, at step t, only the first `alive[t]` still have a word to predict.
+
+    While a step is recorded, all of them, as they stand."""
+    if recording():
+        return torch.arange(len(tokens), device=tokens.device), [len(tokens)] * (tokens.shape[1] - 1)
     lengths = (tokens[:, 1:] != PAD).sum(1)
     order = lengths.argsort(descending=True)
     steps = torch.arange(tokens.shape[1] - 1, device=tokens.device)

@@ -10,13 +10,17 @@ from torch.nn import functional
 from tellapart.captioning.fast_path import Predictions, predictions
 from tellapart.losses.likelihood import at_least_float
 from tellapart.protocols import Captioner
-from tellapart.text.vocabulary import START
+from tellapart.recording import recording
+from tellapart.text.vocabulary import PAD, START
 from tellapart.types import Images
 
 
 def word_log_probabilities(found: Predictions) -> Tensor:
     """[C, T - 1]: each word's log-probability, 0 at padding."""
-    words = -functional.cross_entropy(at_least_float(found.logits), found.targets, reduction="none")  # [M]
+    logits = at_least_float(found.logits)
+    words = -functional.cross_entropy(logits, found.targets, reduction="none", ignore_index=PAD)  # [M]
+    if recording():
+        return words.view_as(found.mask)
     return torch.zeros(found.mask.shape, dtype=words.dtype, device=words.device).masked_scatter(found.mask, words)
 
 

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tellapart.errors import InputError
+from tellapart.text.vocabulary import PAD
 
 
 def at_least_float(logits: Tensor) -> Tensor:
@@ -28,10 +29,10 @@ class WordCrossEntropy(nn.Module):
         self.smoothing = smoothing
 
     def per_word(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """[M] for logits [M, V] and targets [M]; the caller takes the mean when it spans several
-        processes."""
+        """[M] for logits [M, V] and targets [M], 0 where the target is PAD; the caller takes the mean when it spans
+        several processes."""
         return functional.cross_entropy(
-            at_least_float(logits), targets, reduction="none", label_smoothing=self.smoothing
+            at_least_float(logits), targets, reduction="none", label_smoothing=self.smoothing, ignore_index=PAD
         )
 
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
