@@ -30,3 +30,15 @@ def photo_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from photo_world import make_world
 
     return make_world(tmp_path_factory.mktemp("photos") / "world")
+
+
+@pytest.fixture
+def pretended_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training with `replay=True` records its steps without a GPU: nothing may be asked of the device."""
+    from recording_world import PretendedReplay
+    from tellapart.objectives.recordable import Recordable
+    from tellapart.training import loop
+
+    monkeypatch.setattr(loop, "Replay", PretendedReplay)
+    monkeypatch.setattr(loop, "make_replayable", lambda optimiser, device: None)
+    monkeypatch.setattr(loop, "_can_be_replayed", lambda stage, objective, context: isinstance(objective, Recordable))

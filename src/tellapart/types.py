@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from tellapart.recording import recording
 from tellapart.text.vocabulary import Vocabulary
 
 Moved = TypeVar("Moved", bound="Movable")
@@ -60,7 +61,7 @@ class Images(Movable):
 
     def pooled(self) -> Tensor:
         """Mean of the real rows [I, D]; the row itself where there is one."""
-        if self.mask.device.type == "cpu" and bool(self.mask.all()):
+        if self.mask.device.type == "cpu" and not recording() and bool(self.mask.all()):
             return self.features.mean(1)  # no masked copy of all features, which takes longer than all the rest
         kept = self.mask.unsqueeze(-1).to(self.features.dtype)  # [I, R, 1]
         return (self.features * kept).sum(1) / kept.sum(1).clamp(min=1)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from recording_world import NoQuestions
 from tellapart.captioning.neuraltalk import NeuralTalk2
 from tellapart.decoding import sample
 from tellapart.errors import InputError
@@ -13,6 +14,7 @@ from tellapart.metrics.cider import cider_d
 from tellapart.objectives.context import Context
 from tellapart.objectives.rewards import Rewards
 from tellapart.objectives.self_critical import SelfCritical
+from tellapart.recording import recorded
 from tellapart.types import Batch, Encoded, Images, Texts
 from tiny_world import tiny_context
 
@@ -120,3 +122,35 @@ def test_refusals(context: Context) -> None:
     with pytest.raises(InputError, match="training split only"):
         val = context.batches.pictures_and_captions(context.pack.split("val").pictures)
         SelfCritical().build(model, context)(val)
+
+
+@pytest.mark.parametrize("baseline", ["greedy", "leave-one-out"])
+@pytest.mark.parametrize("max_words", [2, 20])
+def test_rereading_gives_the_same_loss_and_gradient_without_dropout(
+    context: Context, baseline: str, max_words: int
+) -> None:
+    batch, found = all_pictures(context), []
+    for reread in (False, True):
+        torch.manual_seed(0)
+        model = NeuralTalk2(hidden=16, dropout=0.0, word_dropout=0.0).build(context.inputs)
+        settings = SelfCritical(Rewards(cider=1.0), baseline, samples=3, max_words=max_words, reread=reread)
+        objective = settings.build(model, context).train()
+        torch.manual_seed(1)
+        figures = objective(batch)
+        figures["loss"].backward()
+        found.append((figures, [parameter.grad for parameter in model.parameters()]))
+    for name, value in found[0][0].items():
+        torch.testing.assert_close(found[1][0][name], value, atol=1e-5, rtol=1e-4)
+    for plain, again in zip(found[0][1], found[1][1]):
+        torch.testing.assert_close(again, plain, atol=1e-6, rtol=1e-3)
+
+
+def test_rereading_can_be_recorded_and_has_the_models_weights_once(context: Context) -> None:
+    model = NeuralTalk2(hidden=16).build(context.inputs)
+    objective = SelfCritical(reread=True).build(model, context).train()
+    assert {name.split(".")[0] for name in objective.state_dict()} == {"model"}
+    batch = all_pictures(context)
+    prepared = objective.prepare(batch)
+    assert model.training
+    with recorded(), NoQuestions():
+        objective(batch, prepared)["loss"].backward()

@@ -56,10 +56,13 @@ NAMES = ("grounded-boxes", "grounded-scan-cider-pos-scan", "up-down-scst", "adap
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_recipe_runs_to_its_end_and_is_judged(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_recipe_runs_to_its_end_and_is_judged(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], pretended_replay: None
+) -> None:
+    """Its steps recorded where they can be."""
     pack = grounded_pack(tmp_path / "pack")
     out = tmp_path / "run"
-    train_recipe(shrunk(ALL[name]), TrainSettings(pack.folder, out, quiet=True))
+    train_recipe(shrunk(ALL[name]), TrainSettings(pack.folder, out, quiet=True, replay=True))
     figures = evaluate(EvaluateOptions(out, pack.folder, split="val"))
     capsys.readouterr()
     if name == "pos-scan":

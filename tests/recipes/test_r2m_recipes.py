@@ -53,7 +53,8 @@ def test_recipes_survive_json() -> None:
 
 
 @pytest.mark.parametrize("recipe", [R2M_FULL, R2M_CODE, UC_GAN], ids=lambda recipe: recipe.name)
-def test_a_recipe_runs_to_its_end_and_captions(recipe: Recipe, tmp_path: Path) -> None:
+def test_a_recipe_runs_to_its_end_and_captions(recipe: Recipe, tmp_path: Path, pretended_replay: None) -> None:
+    """Its steps recorded where they can be."""
     from tellapart.evaluation.captions import decode
     from tellapart.training.run_context import context_for
 
@@ -61,6 +62,6 @@ def test_a_recipe_runs_to_its_end_and_captions(recipe: Recipe, tmp_path: Path) -
     pack = join_unpaired(
         picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=filters
     ).pack
-    run = train_recipe(shrunk(recipe), TrainSettings(data=pack.folder, out=tmp_path / "run", quiet=True))
+    run = train_recipe(shrunk(recipe), TrainSettings(data=pack.folder, out=tmp_path / "run", quiet=True, replay=True))
     said = decode(run.model.eval(), context_for(run, pack), np.arange(8), width=3)
     assert len(said) == 8 and (said.tokens == 2).any(1).all()

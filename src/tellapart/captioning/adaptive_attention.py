@@ -120,8 +120,8 @@ class AdaptiveAttentionModel(nn.Module):
         contexts, looks = [], []
         # Step by step, though no step needs the one before: all comparisons at once would leave every cache, and the
         # first `alive[t]` sentences are the only ones that still have a word to say.
-        for time, rows in enumerate(alive):
-            context, attention = self._look(query[:rows, time], sentinel[:rows, time], key[:rows, time], state, rows)
+        for asks, offers, own_key, rows in zip(query.unbind(1), sentinel.unbind(1), key.unbind(1), alive):
+            context, attention = self._look(asks[:rows], offers[:rows], own_key[:rows], state, rows)
             contexts.append(functional.pad(context, (0, 0, 0, len(order) - rows)))
             looks.append(functional.pad(attention, (0, 0, 0, len(order) - rows)))
         spoken = self.dropout(quick_tanh(self.combine(torch.stack(contexts, 1) + output)))

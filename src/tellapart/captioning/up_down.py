@@ -97,9 +97,9 @@ class UpDownModel(nn.Module):
         gates = self.hear(tokens[order, :-1]) + state["whole"].unsqueeze(1)  # [C, T - 1, 4H]
         memory = tuple(state[name] for name in MEMORY)
         spoken, looks = [], []
-        for time, rows in enumerate(alive):
+        for gate, rows in zip(gates.unbind(1), alive):
             memory = tuple(part[:rows] for part in memory)
-            memory, attention = self._advance(gates[:rows, time], memory, state, rows)
+            memory, attention = self._advance(gate[:rows], memory, state, rows)
             missing = len(order) - rows
             spoken.append(functional.pad(memory[2], (0, 0, 0, missing)))
             looks.append(functional.pad(attention, (0, 0, 0, missing)))

@@ -31,6 +31,7 @@ class Batches:
     columns: names of pack columns to bring along (noun masks, sentence targets, concepts).
     longest: sentences are cut to this many words; None keeps them whole.
     views: whether pixels come along, and whether batches drawn with a seed see pictures mirrored and cut.
+    width_multiple: sentences are padded to a multiple of so many tokens.
     """
 
     def __init__(
@@ -42,8 +43,9 @@ class Batches:
         longest: int | None = None,
         resident: bool = False,
         views: Views = AS_THEY_ARE,
+        width_multiple: int = 1,
     ) -> None:
-        self.pack, self.store, self.longest = pack, store, longest
+        self.pack, self.store, self.longest, self.width_multiple = pack, store, longest, width_multiple
         self.device = torch.device(device)
         if store is not None and len(store) != len(pack.pictures):
             raise InputError(
@@ -94,7 +96,8 @@ class Batches:
         if self.longest is not None:
             last = np.minimum(last, first + self.longest)
         counts = last - first
-        steps = np.arange(counts.max(initial=0))
+        longest = counts.max(initial=0)
+        steps = np.arange(longest + -(longest + 2) % self.width_multiple)
         inside = steps[None, :] < counts[:, None]  # [C, n]
         where = np.where(inside, first[:, None] + steps[None, :], 0)
         tokens = np.full((len(rows), len(steps) + 2), PAD, dtype=np.int64)

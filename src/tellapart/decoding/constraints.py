@@ -51,7 +51,8 @@ def barred(words: int, said: Tensor, constraints: Constraints, last: bool = Fals
         only_end[0, END] = False
         return only_end
     never = torch.zeros(1, words, dtype=torch.bool, device=said.device)
-    never[0, list(NEVER_SAID)] = True
+    for word in NEVER_SAID:
+        never[0, word] = True  # one by one: a list of places would have to be sent to a GPU first
     if constraints.no_repeat > 0 and said.shape[1] >= constraints.no_repeat:
         never = never | _repeats(words, said, constraints.no_repeat)
     if constraints.bad_endings and said.shape[1] > 0:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from tellapart.encoders.projection import linear
+from tellapart.recording import recording
 
 
 class RegionReasoning(nn.Module):
@@ -30,6 +31,25 @@ class RegionReasoning(nn.Module):
         count = kept.sum(1, keepdim=True).clamp(min=1)  # [I, 1, 1]
         affinity = self.theta(regions) @ (self.phi(regions) * kept).transpose(1, 2) / count  # [I, R, R]
         gathered = self.out(affinity @ self.value(regions))  # [I, R, D]
-        added = torch.zeros_like(regions)
-        added[mask] = self.norm(gathered[mask]).to(added.dtype)
-        return (regions + added) * kept
+        return (regions + masked_norm(self.norm, gathered, mask).to(regions.dtype)) * kept
+
+
+def masked_norm(norm: nn.BatchNorm1d, rows: Tensor, mask: Tensor) -> Tensor:
+    """Batch norm over the rows [I, R, D] that a mask [I, R] keeps; what the others become means nothing."""
+    if not (recording() and norm.training):
+        normed = torch.zeros_like(rows)
+        normed[mask] = norm(rows[mask]).to(rows.dtype)
+        return normed
+    # The same in sums over all rows, since a recorded step cannot leave rows out.
+    kept = mask.unsqueeze(-1).to(rows.dtype)
+    count = kept.sum()
+    mean = (rows * kept).sum((0, 1)) / count
+    centred = rows - mean
+    spread = (centred.square() * kept).sum((0, 1)) / count
+    with torch.no_grad():
+        assert norm.running_mean is not None and norm.running_var is not None and norm.momentum is not None
+        assert norm.num_batches_tracked is not None
+        norm.running_mean.lerp_(mean, norm.momentum)
+        norm.running_var.lerp_(spread * count / (count - 1).clamp(min=1), norm.momentum)
+        norm.num_batches_tracked.add_(1)
+    return centred * (spread + norm.eps).rsqrt() * norm.weight + norm.bias

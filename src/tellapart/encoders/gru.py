@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from tellapart.recording import recording
+
 READOUTS = ("ends", "last", "mean")
 
 
@@ -48,7 +50,7 @@ def _reordered(rows: Tensor, order: Tensor) -> Tensor:
 
 def _states(gru: nn.GRU, words: Tensor, lengths: Tensor) -> Tensor:
     """[C, T, W] -> [C, T, H]. A CPU skips the padding; a GPU would have to tell us the lengths first, and reads it."""
-    if words.is_cuda:
+    if words.is_cuda or recording():
         return gru(words)[0]
     packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
     return pad_packed_sequence(gru(packed)[0], batch_first=True, total_length=words.shape[1])[0]

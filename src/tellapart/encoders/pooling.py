@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from tellapart.encoders.gru import BiGRU
 from tellapart.encoders.transformer import positions
+from tellapart.recording import recording
 
 
 class MeanPooling(nn.Module):
@@ -59,8 +60,12 @@ class GeneralisedPooling(nn.Module):
         return torch.einsum("nl,nld->nd", weights.to(rows.dtype), ranked.masked_fill(~real.unsqueeze(-1), 0))
 
     def rank_weights(self, counts: Tensor, longest: int) -> Tensor:
-        """Weights of ranks 1 … count for each count [N, L]; each different count is read once."""
-        sizes, which = counts.unique(return_inverse=True)
+        """Weights of ranks 1 … count for each count [N, L]; each different count is read once. A recorded step cannot
+        know which there are and reads every count there may be."""
+        if recording():
+            sizes, which = torch.arange(1, longest + 1, device=counts.device), (counts - 1).clamp(min=0)
+        else:
+            sizes, which = counts.unique(return_inverse=True)
         table = positions(longest, self.inner, counts.device).expand(len(sizes), -1, -1)  # [S, L, P]
         states = self.reader(table.contiguous(), sizes).mean(2)  # [S, L, P]
         logits = self.weigh(states).squeeze(-1) / self.temperature

@@ -36,4 +36,4 @@ class WordCrossEntropy(nn.Module):
         )
 
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
-        return self.per_word(logits, targets).mean()
+        return self.per_word(logits, targets).sum() / (targets != PAD).sum().clamp(min=1)

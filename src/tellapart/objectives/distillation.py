@@ -17,10 +17,13 @@ from tellapart.losses.divergence import ATTENTION_LOSSES
 from tellapart.objectives.context import Context
 from tellapart.objectives.gaze import BoxGaze, GazeTargets, TeacherGaze
 from tellapart.objectives.likelihood import Likelihood
+from tellapart.objectives.recordable import Recordable
 from tellapart.types import Batch
 
 BOXES = "boxes"
 MEANS = ("words", "supervised")
+FILLED_TO = 128
+"""Supervised words of a batch are filled up to a multiple of this, so that few numbers of them occur."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Distillation:
         return DistillationObjective(self, model, context)
 
 
-class DistillationObjective(nn.Module):
+class DistillationObjective(Recordable):
     def __init__(self, config: Distillation, model: nn.Module, context: Context) -> None:
         super().__init__()
         if config.loss not in ATTENTION_LOSSES:
@@ -62,14 +65,21 @@ class DistillationObjective(nn.Module):
         self.gaze: TeacherGaze | BoxGaze
         self.gaze = BoxGaze(context) if config.teacher == BOXES else TeacherGaze(context, config.teacher, config.stored)
 
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
+    def prepare(self, batch: Batch) -> tuple[GazeTargets]:
+        self.likelihood.prepare(batch)
+        return (self.gaze(batch, self.training).filled(FILLED_TO),)
+
+    def phase(self) -> float:
+        return self.likelihood.phase()
+
+    def forward(self, batch: Batch, prepared: tuple[GazeTargets] | None = None) -> dict[str, Tensor]:
+        (targets,) = self.prepare(batch) if prepared is None else prepared
         found = self.likelihood.predict(batch)
         if found.attention is None:
             raise InputError(f"{type(self.model).__name__} looks at nothing, so its attention cannot be supervised.")
         words = self.likelihood.words_loss(found)
-        targets = self.gaze(batch, self.training)
-        looks = self.look_losses(found.attention.float(), targets)  # [M]
-        supervised = targets.right.any(-1) if self.config.loss.startswith("any-region") else targets.sentence >= 0
+        looks = self.look_losses(found.attention.float(), targets).masked_fill(~targets.real, 0.0)  # [M]
+        supervised = targets.right.any(-1) if self.config.loss.startswith("any-region") else targets.real
         look = global_mean(looks.sum(), (found.mask if self.config.mean_over == "words" else supervised).sum())
         return {"loss": words + self.config.weight * look, "words": words, "attention": look}
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from tellapart.data.batches import Batches
 from tellapart.data.object_words import open_objects
@@ -36,6 +37,18 @@ class GazeTargets:
     place: Tensor  # [M]
     weights: Tensor  # [M, R] alpha, sums to one
     right: Tensor  # [M, R] bool, gamma
+    real: Tensor  # [M] bool: False for rows that `filled` added
+
+    def filled(self, multiple: int) -> GazeTargets:
+        """With rows that stand for nothing, up to a multiple of so many."""
+        missing = -len(self.sentence) % multiple
+        return GazeTargets(
+            functional.pad(self.sentence, (0, missing)),
+            functional.pad(self.place, (0, missing)),
+            functional.pad(self.weights, (0, 0, 0, missing)),
+            functional.pad(self.right, (0, 0, 0, missing)),
+            functional.pad(self.real, (0, missing)),
+        )
 
 
 class TokenTable:
@@ -80,7 +93,8 @@ class TeacherGaze:
             weights = self._ask(self.batches.batch(batch.captions.cpu().numpy()))[sentence, place]
         looked = weights.sum(-1) > 0
         sentence, place, weights = sentence[looked], place[looked], weights[looked]
-        return GazeTargets(sentence, place, weights, weights == weights.amax(-1, keepdim=True))
+        right = weights == weights.amax(-1, keepdim=True)
+        return GazeTargets(sentence, place, weights, right, torch.ones_like(sentence, dtype=torch.bool))
 
     def _ask(self, batch: Batch) -> Tensor:
         """alpha [C, n, R] at each word of a batch; rows of words the teacher passes over are zero."""
@@ -135,7 +149,8 @@ class BoxGaze:
         best = best.masked_fill(~real, 0.0)
         touched = best.amax(-1) > 0
         weights = (best / SOFTNESS).masked_fill(~real, -torch.inf).softmax(-1)
-        return GazeTargets(sentence[touched], place[touched], weights[touched], (best > RIGHT)[touched])
+        sentence, place, weights, right = sentence[touched], place[touched], weights[touched], (best > RIGHT)[touched]
+        return GazeTargets(sentence, place, weights, right, torch.ones_like(sentence, dtype=torch.bool))
 
 
 def overlaps(first: Tensor, second: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ regions (VSRN)."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,7 @@ from tellapart.objectives.context import Context
 from tellapart.objectives.extra_loss import ExtraLoss, Joining
 from tellapart.objectives.latent_target import sentence_width
 from tellapart.objectives.ranking import checked, encode, rank
+from tellapart.objectives.recordable import Recordable
 from tellapart.text.vocabulary import PAD
 from tellapart.types import Batch
 
@@ -23,7 +25,7 @@ VOCABULARY, TIME = 2, 1
 """Axes of logits [C, T, V]."""
 
 
-class InputTargetObjective(nn.Module):
+class InputTargetObjective(Recordable):
     """L_con plus the negative log-likelihood of the caption (LTD paper, Eqs. 3, 4, 7 and 9)."""
 
     def __init__(
@@ -37,7 +39,7 @@ class InputTargetObjective(nn.Module):
         self.join = join
         self.softmax_over, self.per_token = softmax_over, per_token
 
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
+    def forward(self, batch: Batch, prepared: Any = ()) -> dict[str, Tensor]:
         images, texts = encode(self.model, batch)
         ranked = rank(self.model, self.loss, images, texts, batch.owner)
         tokens = batch.texts.tokens

@@ -17,8 +17,9 @@ from tellapart.decoding import log_prob
 from tellapart.distributed import global_mean
 from tellapart.errors import InputError
 from tellapart.objectives.context import Context
+from tellapart.objectives.recordable import Recordable
 from tellapart.text.vocabulary import PAD
-from tellapart.types import Batch
+from tellapart.types import Batch, Images
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Introspection:
         return IntrospectionObjective(self, model, context)
 
 
-class IntrospectionObjective(nn.Module):
+class IntrospectionObjective(Recordable):
     def __init__(self, config: Introspection, model: nn.Module, context: Context) -> None:
         super().__init__()
         self.config, self.context = config, context
@@ -52,10 +53,14 @@ class IntrospectionObjective(nn.Module):
         others[trip] = np.roll(trip, -1)
         self.others = others
 
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
+    def prepare(self, batch: Batch) -> tuple[Images]:
+        """The fixed other picture of each picture."""
+        return (self.context.batches.images(self.others[batch.pictures.cpu().numpy()]),)
+
+    def forward(self, batch: Batch, prepared: tuple[Images] | None = None) -> dict[str, Tensor]:
+        (others,) = self.prepare(batch) if prepared is None else prepared
         tokens = batch.texts.tokens
         own = log_prob(self.model, batch.images, tokens, batch.owner)  # [C] ln p(c|I)
-        others = self.context.batches.images(self.others[batch.pictures.cpu().numpy()])
         other = log_prob(self.model, others, tokens, batch.owner)  # [C] ln p(c|I')
         short = (self.config.margin - own + other).clamp(min=0)
         words = (tokens[:, 1:] != PAD).sum()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -14,10 +15,11 @@ from tellapart.losses.reconstruction import CosineReconstruction
 from tellapart.objectives.context import Context
 from tellapart.objectives.extra_loss import ExtraLoss, Joining
 from tellapart.objectives.ranking import checked, encode, rank
+from tellapart.objectives.recordable import Recordable
 from tellapart.types import Batch
 
 
-class LatentTargetObjective(nn.Module):
+class LatentTargetObjective(Recordable):
     """L_con plus LTD's reconstruction (LTD paper, Eqs. 5-9). The decoder reads the caption's vector of length one."""
 
     def __init__(self, model: nn.Module, loss: nn.Module, decoder: nn.Module, column: str, join: ExtraLoss) -> None:
@@ -29,7 +31,7 @@ class LatentTargetObjective(nn.Module):
         self.reconstruct = CosineReconstruction()
         self.join = join
 
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
+    def forward(self, batch: Batch, prepared: Any = ()) -> dict[str, Tensor]:
         images, texts = encode(self.model, batch)
         ranked = rank(self.model, self.loss, images, texts, batch.owner)
         if self.column not in batch.texts.columns:

@@ -4,15 +4,17 @@ option."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from tellapart.captioning.fast_path import Predictions, as_captioner, predictions, select
+from tellapart.captioning.fast_path import Predictions, as_captioner, at_words, predictions, select
 from tellapart.data.sampling import split_rows
 from tellapart.distributed import global_mean
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.objectives.context import Context
+from tellapart.objectives.recordable import Recordable
 from tellapart.protocols import Captioner
 from tellapart.text.vocabulary import PAD
 from tellapart.types import Batch
@@ -37,7 +39,7 @@ class Likelihood:
         return LikelihoodObjective(self, model, captions)
 
 
-class LikelihoodObjective(nn.Module):
+class LikelihoodObjective(Recordable):
     seen: Tensor
 
     def __init__(self, config: Likelihood, model: nn.Module, captions: int) -> None:
@@ -45,30 +47,46 @@ class LikelihoodObjective(nn.Module):
         self.config, self.captions = config, captions
         self.model = as_captioner(model)
         self.loss = WordCrossEntropy(config.smoothing)
-        # Sentences trained on so far: scheduled sampling counts its epochs by it, and a checkpoint keeps it.
+        # Sentences trained on so far: scheduled sampling counts its epochs by it, and a checkpoint keeps it. A GPU's
+        # copy is only ever written: it is read once, after a checkpoint was restored, and counted on from there.
         self.register_buffer("seen", torch.zeros((), dtype=torch.long))
+        self.counted: int | None = None
+        self.now = 0.0
+        """The share of the step at hand."""
 
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
+    def prepare(self, batch: Batch) -> tuple[()]:
+        self.now = self.share() if self.training else 0.0
+        if self.training and self.config.sampling_most > 0:
+            self.counted = self.sentences() + len(batch.owner)
+            self.seen.fill_(self.counted)
+        return ()
+
+    def phase(self) -> float:
+        return self.now
+
+    def forward(self, batch: Batch, prepared: Any = None) -> dict[str, Tensor]:
+        if prepared is None:
+            self.prepare(batch)
         return {"loss": self.words_loss(self.predict(batch))}
 
     def predict(self, batch: Batch) -> Predictions:
         """The model reading the batch's sentences; its attention comes along, for objectives that supervise it."""
-        share = self.share() if self.training else 0.0
-        if self.training:
-            self.seen += batch.owner.shape[0]
-        if share > 0:
-            return sampled_predictions(self.model, batch, share)
+        if self.training and self.now > 0:
+            return sampled_predictions(self.model, batch, self.now)
         return predictions(self.model, batch.images, batch.texts.tokens, batch.owner)
 
     def words_loss(self, found: Predictions) -> Tensor:
         words = self.loss.per_word(found.logits, found.targets)
-        return global_mean(words.sum(), words.numel())
+        return global_mean(words.sum(), found.mask.sum())
+
+    def sentences(self) -> int:
+        return int(self.seen) if self.counted is None else self.counted
 
     def share(self) -> float:
         """The share of words that are now the model's own."""
         if self.config.sampling_most <= 0:
             return 0.0
-        epoch = int(self.seen) // max(self.captions, 1)
+        epoch = self.sentences() // max(self.captions, 1)
         rises = epoch // self.config.sampling_every
         return min(rises * self.config.sampling_rise, self.config.sampling_most)
 
@@ -91,4 +109,4 @@ def sampled_predictions(model: Captioner, batch: Batch, share: float) -> Predict
     targets = tokens[:, 1:]
     mask = targets != PAD
     attention = torch.stack(looks, 1) if looks else None
-    return Predictions(torch.stack(logits, 1)[mask], targets[mask], mask, attention)
+    return Predictions(at_words(torch.stack(logits, 1), mask), at_words(targets, mask), mask, attention)

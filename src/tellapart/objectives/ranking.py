@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -12,12 +13,13 @@ from tellapart.losses import Contrast
 from tellapart.losses.multimodal import MultimodalContrast
 from tellapart.losses.pairs import positives
 from tellapart.objectives.context import Context
+from tellapart.objectives.recordable import Recordable
 from tellapart.protocols import Matcher
 from tellapart.scores import cosine
 from tellapart.types import Batch, Encoded
 
 
-class RankingObjective(nn.Module):
+class RankingObjective(Recordable):
     """Encode, gather across processes, score, rank."""
 
     def __init__(self, model: nn.Module, loss: nn.Module) -> None:
@@ -25,7 +27,7 @@ class RankingObjective(nn.Module):
         self.model = checked(model)
         self.loss = loss
 
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
+    def forward(self, batch: Batch, prepared: Any = ()) -> dict[str, Tensor]:
         images, texts = encode(self.model, batch)
         return rank(self.model, self.loss, images, texts, batch.owner)
 

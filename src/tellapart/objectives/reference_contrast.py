@@ -16,6 +16,7 @@ from tellapart.distributed import global_mean
 from tellapart.losses.reference_contrast import ReferenceContrast
 from tellapart.objectives.context import Context
 from tellapart.objectives.mismatched import MismatchedPictures, captions_of
+from tellapart.objectives.recordable import Recordable
 from tellapart.types import Batch, Images, Texts
 
 
@@ -37,7 +38,7 @@ class ReferenceContrastLearning:
         return ReferenceContrastObjective(self, model, context.model(self.reference), context)
 
 
-class ReferenceContrastObjective(nn.Module):
+class ReferenceContrastObjective(Recordable):
     known: Tensor
 
     def __init__(
@@ -53,6 +54,7 @@ class ReferenceContrastObjective(nn.Module):
         self.captions = split.captions
         # ln p_n of every true pair, by the captions' pack rows: the reference never changes, so it is asked once.
         self.register_buffer("known", torch.full((len(context.pack.owner),), torch.nan))
+        self.filled = False
 
     def train(self, on: bool = True) -> ReferenceContrastObjective:
         """The reference stays in eval mode: no dropout."""
@@ -60,8 +62,16 @@ class ReferenceContrastObjective(nn.Module):
         self.reference.eval()
         return self
 
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
-        texts, owner = self.mismatched_texts(batch)
+    def prepare(self, batch: Batch) -> tuple[Texts, Tensor]:
+        """Mismatched sentences [N] and whose pictures they are put beside [N]; the table filled in training."""
+        if self.training and not self.filled:
+            if bool(self.known[torch.from_numpy(self.captions).to(self.known.device)].isnan().any()):
+                self.fill()
+            self.filled = True
+        return self.mismatched_texts(batch)
+
+    def forward(self, batch: Batch, prepared: tuple[Texts, Tensor] | None = None) -> dict[str, Tensor]:
+        texts, owner = self.prepare(batch) if prepared is None else prepared
         tokens = stacked(batch.texts.tokens, texts.tokens)  # [C + N, T]
         everyone = torch.cat([batch.owner, owner])
         target_true, target_wrong = log_prob(self.model, batch.images, tokens, everyone).split(
@@ -98,8 +108,6 @@ class ReferenceContrastObjective(nn.Module):
         """ln p_n of the batch's true pairs, from the table in training."""
         if not self.training:
             return self._reference(batch.images, batch.texts.tokens, batch.owner)
-        if bool(self.known[batch.captions].isnan().any()):
-            self.fill()
         return self.known[batch.captions]
 
     def fill(self, chunk: int = 512) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from tellapart.captioning.fast_path import as_captioner
-from tellapart.decoding import greedy, sample
+from tellapart.captioning.fast_path import as_captioner, predictions
+from tellapart.decoding import greedy, sample, with_start
+from tellapart.decoding.constraints import NEVER_SAID
+from tellapart.decoding.likelihood import word_log_probabilities
 from tellapart.distributed import global_mean
 from tellapart.errors import InputError
 from tellapart.losses.policy import PolicyGradient, leave_one_out
 from tellapart.objectives.context import Context
+from tellapart.objectives.recordable import Recordable
 from tellapart.objectives.rewards import CaptionReward, Rewards
 from tellapart.text.vocabulary import PAD
 from tellapart.types import Batch
@@ -33,9 +37,14 @@ class SelfCritical:
     """Sentences drawn for each picture."""
     max_words: int = 20
     """Where a sentence is cut off."""
+    reread: bool = False
+    """Sentences are drawn without dropout and without gradient, and then read for it: the model is judged by what it
+    would say when asked, and steps can be replayed (`train --replay`), several times as fast on a GPU. False: the
+    gradient flows through the drawing itself, dropout and all, as in the released code of the papers."""
 
-    def build(self, model: nn.Module, context: Context) -> SelfCriticalObjective:
-        return SelfCriticalObjective(self, model, self.rewards.build(context))
+    def build(self, model: nn.Module, context: Context) -> SelfCriticalObjective | RereadObjective:
+        drawing = SelfCriticalObjective(self, model, self.rewards.build(context))
+        return RereadObjective(drawing, len(context.inputs.vocabulary)) if self.reread else drawing
 
 
 class SelfCriticalObjective(nn.Module):
@@ -50,21 +59,30 @@ class SelfCriticalObjective(nn.Module):
         self.loss = PolicyGradient()
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
-        each, device = self.config.samples, batch.owner.device
-        drawn = sample(self.model, batch.images, each, max_words=self.config.max_words)
-        owner = torch.arange(len(batch.images), device=device).repeat_interleave(each)
-        rewards = self.reward(drawn.tokens, batch, owner)  # [I * each]
-        if self.config.baseline == "greedy":
-            baseline = self.greedy_rewards(batch)[owner]
-        else:
-            baseline = leave_one_out(rewards, each)
-        mask = drawn.tokens != PAD
+        drawn = sample(self.model, batch.images, self.config.samples, max_words=self.config.max_words)
+        rewards, advantage = self.judge(drawn.tokens, batch)
         assert drawn.word_log_probability is not None
-        total = self.loss.total(drawn.word_log_probability, rewards - baseline, mask)
+        return self.figures(drawn.tokens, drawn.word_log_probability, rewards, advantage)
+
+    def owner(self, batch: Batch) -> Tensor:
+        """Whose picture each drawn sentence is about [I * samples]."""
+        return torch.arange(len(batch.images), device=batch.owner.device).repeat_interleave(self.config.samples)
+
+    def judge(self, tokens: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Rewards of drawn sentences [N, T] and how far they are above the baseline, [N] each."""
+        owner = self.owner(batch)
+        rewards = self.reward(tokens, batch, owner)  # [I * each]
+        greedily = self.config.baseline == "greedy"
+        baseline = self.greedy_rewards(batch)[owner] if greedily else leave_one_out(rewards, self.config.samples)
+        return rewards, rewards - baseline
+
+    def figures(self, tokens: Tensor, words: Tensor, rewards: Tensor, advantage: Tensor) -> dict[str, Tensor]:
+        """The loss from the log-probabilities of the words drawn [N, T], and what is worth logging."""
+        mask = tokens != PAD
         return {
-            "loss": global_mean(total, mask.sum()),
+            "loss": global_mean(self.loss.total(words, advantage, mask), mask.sum()),
             "reward": rewards.mean(),
-            "advantage": (rewards - baseline).mean(),
+            "advantage": advantage.mean(),
             "words": mask.sum(1).float().mean(),
         }
 
@@ -76,3 +94,37 @@ class SelfCriticalObjective(nn.Module):
         said = greedy(self.model, batch.images, self.config.max_words)
         self.model.train(was_training)
         return self.reward(said.tokens, batch, torch.arange(len(batch.images), device=batch.owner.device))
+
+
+class RereadObjective(Recordable):
+    """SCST in two parts: drawing and judging on the one hand, the gradient of the words' likelihood on the other."""
+
+    never: Tensor
+
+    def __init__(self, drawing: SelfCriticalObjective, words: int) -> None:
+        super().__init__()
+        self.model, self.config = drawing.model, drawing.config
+        self._drawing = (drawing,)  # in a tuple, so that the model is not registered twice
+        self.register_buffer("never", torch.zeros(words, dtype=torch.bool), persistent=False)
+        self.never[list(NEVER_SAID)] = True
+
+    @torch.no_grad()
+    def prepare(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """Sentences drawn [N, words + END], their rewards and advantages [N]."""
+        (drawing,) = self._drawing
+        was_training = self.model.training
+        self.model.eval()
+        tokens = sample(self.model, batch.images, self.config.samples, max_words=self.config.max_words).tokens
+        self.model.train(was_training)
+        rewards, advantage = drawing.judge(tokens, batch)
+        return functional.pad(tokens, (0, self.config.max_words + 1 - tokens.shape[1])), rewards, advantage
+
+    def forward(self, batch: Batch, prepared: tuple[Tensor, Tensor, Tensor] | None = None) -> dict[str, Tensor]:
+        tokens, rewards, advantage = self.prepare(batch) if prepared is None else prepared
+        (drawing,) = self._drawing
+        found = predictions(self.model, batch.images, with_start(tokens), drawing.owner(batch))
+        found = replace(found, logits=found.logits.masked_fill(self.never, -torch.inf))
+        words = word_log_probabilities(found)  # [N, T]
+        # After the most words a sentence may have, nothing but END could follow.
+        words = functional.pad(words[:, : self.config.max_words], (0, 1))
+        return drawing.figures(tokens, words, rewards, advantage)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tellapart.captioning.fast_path import at_words
 from tellapart.captioning.r2m import R2MModel
 from tellapart.data.concepts_column import PICTURE_CONCEPTS, SENTENCE_CONCEPTS
 from tellapart.decoding import greedy, with_start
@@ -24,6 +26,7 @@ from tellapart.losses.hinge import HardestNegativeHinge
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.losses.unmasked_hinge import UnmaskedHinge
 from tellapart.objectives.context import Context
+from tellapart.objectives.recordable import Recordable
 from tellapart.text.vocabulary import PAD
 from tellapart.types import Batch, Images, State, Step
 
@@ -46,21 +49,21 @@ class ConceptsToSentence:
         return ConceptsToSentenceObjective(self, check_model(model))
 
 
-class ConceptsToSentenceObjective(nn.Module):
+class ConceptsToSentenceObjective(Recordable):
     def __init__(self, config: ConceptsToSentence, model: R2MModel) -> None:
         super().__init__()
         self.config, self.model = config, model
         self.loss = WordCrossEntropy(config.smoothing)
         self.rebuilding = SquaredDistance(config.distance)
 
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
+    def forward(self, batch: Batch, prepared: Any = ()) -> dict[str, Tensor]:
         concepts = column(batch.texts.columns, SENTENCE_CONCEPTS)
         vectors = self.model.encode(shuffled(concepts) if self.training else concepts)  # v^S [C, d]
         tokens = batch.texts.tokens
         hidden = self.model.read(self.model.begin(vectors), tokens).hidden  # [C, T - 1, S d]
         mask = tokens[:, 1:] != PAD
-        words = self.loss.per_word(self.model.logits(hidden[mask]), tokens[:, 1:][mask])
-        likelihood = global_mean(words.sum(), words.numel())
+        words = self.loss.per_word(self.model.logits(at_words(hidden, mask)), at_words(tokens[:, 1:], mask))
+        likelihood = global_mean(words.sum(), mask.sum())
         if self.config.reconstruction == 0:
             return {"loss": likelihood}
         rebuilt = self.model.reconstruct(hidden, batch.texts.lengths)  # v~^S [C, d]

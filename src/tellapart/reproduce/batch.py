@@ -31,6 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--limit", type=float, default=None, help="seconds")
     parser.add_argument("--share", type=float, default=1.0, help="share of every recipe's epochs")
     parser.add_argument("--resident", action="store_true", help="keep features on the device")
+    parser.add_argument("--replay", action="store_true", help="record steps as CUDA graphs and replay them")
     parser.add_argument("--keep", action="store_true", help="keep run folders with their weights")
     chosen = parser.parse_args(arguments)
     tables = find_tables(chosen.tables.split(","))
@@ -49,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         chosen.share,
         chosen.resident,
         chosen.keep,
+        chosen.replay,
     )
     print(json.dumps(asdict(outcome), indent=1))
     return 1 if outcome.failed else 0

@@ -50,6 +50,8 @@ class ReproduceOptions:
     """Where runs and results are kept."""
     resident: bool = False
     """Keep all features on the device: fastest where they fit."""
+    replay: bool = False
+    """Record training steps as CUDA graphs and replay them: several times as fast for small models on a GPU."""
     add: tuple[Path, ...] = ()
     """Run folders, or caches, made on other machines, to be added to the cache first."""
     out: Path = Path("reproduced")
@@ -65,7 +67,7 @@ def reproduce(options: ReproduceOptions) -> list[Filled]:
     if options.list:
         _print_tables()
         return []
-    bench = Bench(options.data or Path(), options.cache, resident=options.resident, keep=True)
+    bench = Bench(options.data or Path(), options.cache, resident=options.resident, replay=options.replay, keep=True)
     _check(options)
     tables = find_tables(options.tables)
     if options.rows:

@@ -50,6 +50,7 @@ def run_rows(
     share: float = 1.0,
     resident: bool = False,
     keep: bool = False,
+    replay: bool = False,
     tell: Callable[[str], None] = say,
 ) -> Outcome:
     """Train and measure what the tables need and the cache has not; needs torch, numpy and safetensors only.
@@ -57,7 +58,7 @@ def run_rows(
     device: one, or several joined by commas, dealt out to the worker processes in turn.
     seconds_limit: no job is started that is not expected to end in time, and what still runs then is stopped.
     """
-    bench = Bench(Path(pack), Path(cache), scratch, resident, keep)
+    bench = Bench(Path(pack), Path(cache), scratch, resident, replay, keep)
     planned = plan(tables, Pack(pack), features, seeds, share, bench.open_cache())
     for row, reason in planned.skipped.items():
         tell(f"left out: {row}: {reason}")

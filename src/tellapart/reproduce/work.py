@@ -31,6 +31,8 @@ class Bench:
     scratch: Path | None = None
     """Run folders lie here instead of in the cache."""
     resident: bool = False
+    replay: bool = False
+    """Replay recorded steps, as `tellapart train --replay` does."""
     keep: bool = False
     """Keep run folders, weights and all, after they are measured."""
 
@@ -55,6 +57,7 @@ def do_job(job: Job, bench: Bench, device: str) -> float:
         base=base,
         device=device,
         resident=bench.resident,
+        replay=bench.replay,
         quiet=True,
     )
     run = train_recipe(job.recipe, settings)

@@ -49,7 +49,7 @@ def save_checkpoint(
 ) -> None:
     tensors = {f"objective.{name}": value for name, value in objective.state_dict().items()}
     moments = optimiser.state_dict()
-    plain: dict[str, Any] = {"position": vars(position), "groups": moments["param_groups"], "numbers": {}}
+    plain: dict[str, Any] = {"position": vars(position), "groups": _plain_groups(moments), "numbers": {}}
     for index, state in moments["state"].items():
         for name, value in state.items():
             if isinstance(value, Tensor):
@@ -123,6 +123,14 @@ def restore_checkpoint(
     for number in range(torch.cuda.device_count()):
         if f"random.cuda{number}" in tensors:
             torch.cuda.set_rng_state(tensors[f"random.cuda{number}"], number)
+
+
+def _plain_groups(moments: dict[str, Any]) -> list[dict[str, Any]]:
+    """Settings of an optimiser's groups as numbers: a replayed step keeps its rate on the device."""
+    return [
+        {name: value.item() if isinstance(value, Tensor) else value for name, value in settings.items()}
+        for settings in moments["param_groups"]
+    ]
 
 
 def _random_tensors() -> dict[str, Tensor]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +18,8 @@ from tellapart.data.sampling import draw_epoch
 from tellapart.distributed import barrier, group
 from tellapart.errors import InputError
 from tellapart.objectives.context import Context
+from tellapart.objectives.recordable import Recordable
+from tellapart.recording import recording
 from tellapart.training.averaging import WeightAverage
 from tellapart.training.checkpoints import Position, restore_checkpoint, save_checkpoint
 from tellapart.training.feed import prefetched, timed
@@ -25,6 +28,7 @@ from tellapart.training.log import Log
 from tellapart.training.optimisers import build_optimiser, freeze
 from tellapart.training.progress import Progress
 from tellapart.training.recipe import Stage
+from tellapart.training.replay import Replay, make_replayable
 from tellapart.training.schedules import rate_factor
 from tellapart.types import Batch
 
@@ -40,6 +44,8 @@ class Desk:
     load_best: Callable[[nn.Module], None]
     save_every: float = 120.0
     """Seconds between checkpoints; the stage's end always has one."""
+    replay: bool = False
+    """Record steps as CUDA graphs and replay them, where the objective allows it."""
     carried: dict[str, Tensor] = field(default_factory=dict)
     """State of an earlier stage's objective to go on with."""
     save_objective: Callable[[nn.Module], None] | None = None
@@ -55,6 +61,8 @@ class Learner:
     scaler: torch.amp.GradScaler | None
     saved: float = field(default_factory=time.monotonic)
     """When the last checkpoint was written."""
+    replay: Replay | None = None
+    """Set where steps are recorded and replayed."""
 
     def __post_init__(self) -> None:
         several = group().world > 1
@@ -91,7 +99,7 @@ def train_stage(
         if group().is_main:
             if desk.log:
                 row = {"stage": stage.name, "epoch": position.epoch - 1, "total": position.total}
-                desk.log.write(**row, **means, **judged, rate=learner.optimiser.param_groups[0]["lr"])
+                desk.log.write(**row, **means, **judged, rate=float(learner.optimiser.param_groups[0]["lr"]))
             shown = "  ".join(f"{name} {value:.4g}" for name, value in judged.items())
             desk.progress.line(f"{title}  {shown}  ({spent:.1f} s, {waited / spent:.1%} waiting for data)")
             if time.monotonic() - learner.saved > desk.save_every or position.epoch == stage.epochs:
@@ -119,7 +127,23 @@ def _learner(stage: Stage, model: nn.Module, context: Context, desk: Desk, check
     scaler = torch.amp.GradScaler(context.device.type) if stage.precision == "float16" else None
     if checkpoint is not None:
         restore_checkpoint(checkpoint, objective, optimiser, average, scaler)
-    return Learner(objective, optimiser, average, scaler)
+    learner = Learner(objective, optimiser, average, scaler)
+    if desk.replay and _can_be_replayed(stage, objective, context):
+        make_replayable(optimiser, context.device)
+        learner.replay = Replay(lambda inputs: _learn(stage, learner, *inputs))
+    return learner
+
+
+def _can_be_replayed(stage: Stage, objective: nn.Module, context: Context) -> bool:
+    plain = stage.accumulate == 1 and stage.precision != "float16" and group().world == 1
+    return plain and context.device.type == "cuda" and isinstance(objective, Recordable)
+
+
+def _set_rate(settings: dict[str, Any], rate: float) -> None:
+    if isinstance(settings["lr"], Tensor):
+        settings["lr"].fill_(rate)
+    else:
+        settings["lr"] = rate
 
 
 def _epoch(
@@ -136,9 +160,13 @@ def _epoch(
         progress = (position.epoch + position.step / steps) / stage.epochs
         factor = rate_factor(stage.schedule, position.epoch, stage.epochs, position.updates, progress)
         for settings in learner.optimiser.param_groups:
-            settings["lr"] = stage.optimiser.rate * settings["scale"] * factor
+            _set_rate(settings, stage.optimiser.rate * settings["scale"] * factor)
         last = (position.step + 1) % stage.accumulate == 0 or position.step + 1 == steps
-        figures = _learn(stage, learner, batch, last)
+        prepared = learner.objective.prepare(batch) if isinstance(learner.objective, Recordable) else None
+        if learner.replay is not None:
+            figures = learner.replay((batch, prepared), learner.objective.phase())  # type: ignore[operator]
+        else:
+            figures = _learn(stage, learner, batch, prepared, last)
         position.step, position.total = position.step + 1, position.total + 1
         position.updates += int(last)
         if learner.average and last:
@@ -158,12 +186,13 @@ def _epoch(
     return _finite({f"mean_{name}": total.item() / steps for name, total in sums.items()}, stage), waited
 
 
-def _learn(stage: Stage, learner: Learner, batch: Batch, last: bool) -> dict[str, Tensor]:
+def _learn(stage: Stage, learner: Learner, batch: Batch, prepared: Any, last: bool = True) -> dict[str, Tensor]:
     """Forward, backward and, when the last of the accumulated batches is in, an update; gives the figures to log."""
     optimiser, scaler = learner.optimiser, learner.scaler
     mixed = stage.precision != "float32"
-    with torch.autocast(batch.owner.device.type, getattr(torch, stage.precision), enabled=mixed):
-        figures: dict[str, Tensor] = learner.wrapped(batch)
+    kind, precision = batch.owner.device.type, getattr(torch, stage.precision)
+    with torch.autocast(kind, precision, enabled=mixed, cache_enabled=not recording()):
+        figures: dict[str, Tensor] = learner.wrapped(batch) if prepared is None else learner.wrapped(batch, prepared)
     loss = figures["loss"] / stage.accumulate
     (scaler.scale(loss) if scaler else loss).backward()
     if last:

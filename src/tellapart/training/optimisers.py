@@ -60,6 +60,7 @@ class AdamP(torch.optim.Optimizer):
         weight_decay: float = 0.0,
         delta: float = 0.1,
         damping: float = 0.1,
+        capturable: bool = False,
     ) -> None:
         defaults = {
             "lr": lr,
@@ -68,6 +69,7 @@ class AdamP(torch.optim.Optimizer):
             "weight_decay": weight_decay,
             "delta": delta,
             "damping": damping,
+            "capturable": capturable,
         }
         super().__init__(params, defaults)
 
@@ -84,14 +86,15 @@ class AdamP(torch.optim.Optimizer):
         gradients = [weight.grad for weight in weights if weight.grad is not None]
         for weight in weights:
             if not self.state[weight]:
-                self.state[weight]["step"] = torch.zeros(())
+                self.state[weight]["step"] = torch.zeros((), device=weight.device if settings["capturable"] else "cpu")
                 self.state[weight]["exp_avg"] = torch.zeros_like(weight)
                 self.state[weight]["exp_avg_sq"] = torch.zeros_like(weight)
         means = [self.state[weight]["exp_avg"] for weight in weights]
         squares = [self.state[weight]["exp_avg_sq"] for weight in weights]
-        for weight in weights:
-            self.state[weight]["step"] += 1
-        count = self.state[weights[0]]["step"].item()
+        steps = [self.state[weight]["step"] for weight in weights]
+        torch._foreach_add_(steps, 1)
+        # A step to be replayed counts on the device; any other on the host, where the count is at hand.
+        count = steps[0] if settings["capturable"] else steps[0].item()
         torch._foreach_lerp_(means, gradients, 1 - first)
         torch._foreach_mul_(squares, second)
         torch._foreach_addcmul_(squares, gradients, gradients, 1 - second)
@@ -100,19 +103,20 @@ class AdamP(torch.optim.Optimizer):
         torch._foreach_add_(spreads, settings["eps"])
         moves = torch._foreach_div(means, spreads)
         torch._foreach_div_(moves, 1 - first**count)
-        decay = settings["lr"] * settings["weight_decay"]
+        decays, decay = settings["weight_decay"] != 0, settings["lr"] * settings["weight_decay"]
         for places in self._alike(weights):
             chosen = [weights[place] for place in places]
             damping = _project_(
                 chosen, [gradients[i] for i in places], [moves[i] for i in places], settings["delta"]
             )  # [L] bool
-            if decay:
+            if decays:
                 factors = 1 - decay * torch.where(damping, settings["damping"], 1.0)
                 torch._foreach_mul_(chosen, list(factors.unbind()))
         flat = [weight for weight in weights if weight.dim() < 2]
-        if decay and flat:
+        if decays and flat:
             torch._foreach_mul_(flat, 1 - decay)
-        torch._foreach_add_(weights, moves, alpha=-settings["lr"])
+        torch._foreach_mul_(moves, -settings["lr"])
+        torch._foreach_add_(weights, moves)
 
     @staticmethod
     def _alike(weights: list[Tensor]) -> list[list[int]]:

@@ -1,0 +1,114 @@
+"""A training step recorded once as a CUDA graph and replayed with every batch of the same shapes.
+
+Small models keep a GPU waiting: a step of a thousand kernels takes Python ten times as long to launch as the GPU to
+compute. Replayed, a step is one launch. The first steps run as usual, so that everything a step makes once is made;
+then each shape that comes again is recorded, and shapes that stay rare go on as usual.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tellapart.recording import recorded
+
+WARM_UP = 3
+"""Steps that run as usual before any is recorded."""
+MOST = 48
+"""Recordings that are kept; they share their memory, but each has a copy of its batch."""
+
+Figures = dict[str, Tensor]
+
+
+@dataclass
+class Recording:
+    graph: torch.cuda.CUDAGraph
+    inputs: list[Tensor]
+    names: list[str]
+    figures: Tensor  # [F], written anew by every replay
+
+
+class Replay:
+    """`replay(inputs, phase)` is `step(inputs)`, recorded where it can be.
+
+    step: forward, backward and update; its figures are single numbers. It must not ask the device for anything.
+    """
+
+    def __init__(self, step: Callable[[Any], Figures]) -> None:
+        self.step = step
+        self.steps = 0
+        self.met: Counter[Hashable] = Counter()
+        self.recordings: dict[Hashable, Recording] = {}
+        self.pool = torch.cuda.graph_pool_handle()
+
+    def __call__(self, inputs: Any, phase: Hashable) -> Figures:
+        tensors = tensors_of(inputs)
+        key = (phase, *((*tensor.shape, tensor.dtype) for tensor in tensors))
+        found = self.recordings.get(key)
+        self.steps += 1
+        if found is None:
+            self.met[key] += 1
+            if self.steps <= WARM_UP or self.met[key] < 2 or len(self.recordings) >= MOST:
+                return self.step(inputs)
+            found = self.recordings[key] = self._record(inputs, tensors)
+        for held, value in zip(found.inputs, tensors):
+            held.copy_(value, non_blocking=True)
+        found.graph.replay()
+        return dict(zip(found.names, found.figures.clone().unbind()))
+
+    def _record(self, inputs: Any, tensors: list[Tensor]) -> Recording:
+        """Record, without taking, the step of this batch."""
+        held = [tensor.clone() for tensor in tensors]
+        own = with_tensors(inputs, iter(held))
+        graph = torch.cuda.CUDAGraph()
+        # Batches are made in another thread meanwhile: what it asks of the driver must not spoil the recording.
+        with recorded(), torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
+            figures = self.step(own)
+            together = torch.stack([value.double() for value in figures.values()])
+        return Recording(graph, held, list(figures), together)
+
+
+def tensors_of(tree: Any) -> list[Tensor]:
+    """All tensors in nested dataclasses, mappings and tuples, in a fixed order."""
+    if isinstance(tree, Tensor):
+        return [tree]
+    return [tensor for part in _parts(tree) for tensor in tensors_of(part)]
+
+
+def with_tensors(tree: Any, tensors: Any) -> Any:
+    """The same tree with other tensors, taken in the order of `tensors_of`."""
+    if isinstance(tree, Tensor):
+        return next(tensors)
+    if isinstance(tree, Mapping):
+        return {name: with_tensors(part, tensors) for name, part in tree.items()}
+    if isinstance(tree, tuple):
+        return tuple(with_tensors(part, tensors) for part in tree)
+    if is_dataclass(tree) and not isinstance(tree, type):
+        return replace(tree, **{f.name: with_tensors(getattr(tree, f.name), tensors) for f in fields(tree)})
+    return tree
+
+
+def _parts(tree: Any) -> list[Any]:
+    if isinstance(tree, Mapping):
+        return list(tree.values())
+    if isinstance(tree, tuple):
+        return list(tree)
+    if is_dataclass(tree) and not isinstance(tree, type):
+        return [getattr(tree, f.name) for f in fields(tree)]
+    return []
+
+
+def make_replayable(optimiser: torch.optim.Optimizer, device: torch.device) -> None:
+    """Learning rates and step counts move to the device, where a replayed step reads and writes them."""
+    for settings in optimiser.param_groups:
+        settings["lr"] = torch.tensor(float(settings["lr"]), device=device)
+        if "capturable" in settings:
+            settings["capturable"] = True
+    for state in optimiser.state.values():
+        if isinstance(state.get("step"), Tensor):
+            state["step"] = state["step"].to(device)
