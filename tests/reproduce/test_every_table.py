@@ -11,6 +11,8 @@ import pytest
 import torch
 
 from scenes_packs import paired_scenes, unpaired_scenes
+from small_recipes import small_recipe
+from tellapart import bundled
 from tellapart.data.pack import Pack
 from tellapart.reproduce.cache import Cache
 from tellapart.reproduce.collect import Filled, fill
@@ -22,6 +24,7 @@ from tellapart.reproduce.report import write_reports
 from tellapart.reproduce.runner import run_rows
 from tellapart.reproduce.table import Column, Row, Table
 from tellapart.reproduce.tables import TABLES
+from tellapart.training.train import TrainSettings, train_recipe
 
 pytestmark = pytest.mark.usefixtures("small_models")
 SHARE = 0.001
@@ -63,6 +66,21 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("scenes")
     paired = paired_scenes(folder)
     return paired, unpaired_scenes(paired, folder)
+
+
+@pytest.fixture(autouse=True)
+def package(
+    scenes: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs that come with the package, of the scenes' words and of the shrunk models."""
+    folder = tmp_path_factory.getbasetemp() / "models"
+    for name in ("captioner", "matcher"):
+        if not (folder / name).is_dir():
+            recipe = small_recipe(f"photo-{name}")
+            first = dataclasses.replace(recipe.stages[0], epochs=1)
+            settings = TrainSettings(scenes[0], folder / name, quiet=True)
+            train_recipe(dataclasses.replace(recipe, stages=(first,)), settings)
+    monkeypatch.setattr(bundled, "MODELS", folder)
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tellapart.captioning.additive_attention import AdditiveAttention, weighted
-from tellapart.captioning.fast_path import Heard, Read, heard_once, longest_first, select, with_pictures
+from tellapart.captioning.fast_path import (
+    Heard,
+    Read,
+    filled_up,
+    first,
+    heard_once,
+    longest_first,
+    with_pictures,
+)
 from tellapart.captioning.lstm_gates import lstm_step, quick_tanh
 from tellapart.captioning.picture_input import PictureInput
 from tellapart.captioning.words import WordTable
+from tellapart.recording import recording
 from tellapart.types import Forced, Images, ModelInputs, State, Step
 
 
@@ -102,9 +111,9 @@ class AdaptiveAttentionModel(nn.Module):
         The sentinel needs tanh(c_t), which the fused LSTM keeps to itself. As h_t = o_t tanh(c_t), it is h_t / o_t,
         and the output gate o_t is one matrix product for all steps.
         """
-        order, alive = longest_first(tokens)
-        state = select(state, order)
-        inputs = self._inputs(tokens[order, :-1], state)  # [C, T - 1, 2H]
+        ordered = longest_first(state, tokens)
+        state = ordered.state
+        inputs = self._inputs(ordered.tokens[:, :-1], state)  # [C, T - 1, 2H]
         memory = (state["hidden"].unsqueeze(0).contiguous(), state["cell"].unsqueeze(0).contiguous())
         output, _ = self.lstm(inputs, memory)  # [C, T - 1, H] h_t
         before = torch.cat([state["hidden"].unsqueeze(1), output[:, :-1]], 1)  # h_{t-1}
@@ -117,16 +126,20 @@ class AdaptiveAttentionModel(nn.Module):
         tiny = torch.finfo(output_gate.dtype).tiny
         sentinel = gate * output / output_gate.clamp(min=tiny)
         output, sentinel, query, key = self._spoken(output, sentinel)
+        if tokens.is_cuda or recording():  # one large step keeps a GPU busier than many small ones
+            query, sentinel, key = (part.flatten(0, 1) for part in (query, sentinel, key))
+            found = self._look(query, sentinel, key, state, len(tokens))
+            context, attention = (part.unflatten(0, output.shape[:2]) for part in found)
+            return Read(self.dropout(quick_tanh(self.combine(context + output))), attention)
         contexts, looks = [], []
         # Step by step, though no step needs the one before: all comparisons at once would leave every cache, and the
         # first `alive[t]` sentences are the only ones that still have a word to say.
-        for asks, offers, own_key, rows in zip(query.unbind(1), sentinel.unbind(1), key.unbind(1), alive):
+        for asks, offers, own_key, rows in zip(query.unbind(1), sentinel.unbind(1), key.unbind(1), ordered.alive):
             context, attention = self._look(asks[:rows], offers[:rows], own_key[:rows], state, rows)
-            contexts.append(functional.pad(context, (0, 0, 0, len(order) - rows)))
-            looks.append(functional.pad(attention, (0, 0, 0, len(order) - rows)))
+            contexts.append(filled_up(context, len(tokens)))
+            looks.append(filled_up(attention, len(tokens)))
         spoken = self.dropout(quick_tanh(self.combine(torch.stack(contexts, 1) + output)))
-        back = order.argsort()
-        return Read(spoken[back], torch.stack(looks, 1)[back])
+        return Read(ordered.back(spoken), ordered.back(torch.stack(looks, 1)))
 
     def logits(self, hidden: Tensor) -> Tensor:
         return self.words.logits(hidden)
@@ -158,9 +171,10 @@ class AdaptiveAttentionModel(nn.Module):
     def _look(
         self, query: Tensor, sentinel: Tensor, sentinel_key: Tensor, state: State, rows: int
     ) -> tuple[Tensor, Tensor]:
-        """A step of the first `rows` hypotheses: cells and sentinel by weight [N, H] and the cells' weights [N, R]."""
+        """Cells and sentinel by weight [N, H] and the cells' weights [N, R], for N queries about the first `rows`
+        hypotheses' pictures, equally many about each."""
         own = self.attend(sentinel_key.unsqueeze(1), query)  # [N, 1]
-        cells = self.attend(state["keys"][:rows], query, state["mask"][:rows])  # [N, R]
+        cells = self.attend(first(state["keys"], rows), query, first(state["mask"], rows))  # [N, R]
         weights = functional.softmax(torch.cat([own, cells], 1), 1)  # [N, 1 + R]
-        seen = weighted(weights[:, 1:], state["cells"][:rows])  # [N, H]
+        seen = weighted(weights[:, 1:], first(state["cells"], rows))  # [N, H]
         return weights[:, :1] * sentinel + seen, weights[:, 1:]

@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from tellapart.captioning.words import WordTable
 from tellapart.errors import InputError
@@ -98,7 +99,7 @@ def as_captioner(model: nn.Module) -> Any:
 
 def select(state: State, index: Tensor) -> State:
     """The hypotheses at `index`, in that order; repeats are allowed."""
-    return {name: value[index] for name, value in state.items()}
+    return {name: value.index_select(0, index) for name, value in state.items()}
 
 
 def repeated(heard: Tensor, rows: int) -> Tensor:
@@ -148,13 +149,37 @@ def from_state(captioner: FastCaptioner, state: State, tokens: Tensor) -> Predic
     return Predictions(captioner.logits(at_words(read.hidden, mask)), at_words(targets, mask), mask, read.attention)
 
 
-def longest_first(tokens: Tensor) -> tuple[Tensor, list[int]]:
-    """An order of the sentences [C] in which, at step t, only the first `alive[t]` still have a word to predict.
+def first(values: Tensor, rows: int) -> Tensor:
+    """The first rows; the tensor itself where that is all of them, since going back through a slice costs a copy."""
+    return values if len(values) == rows else values[:rows]
 
-    While a step is recorded, all of them, as they stand."""
-    if recording():
-        return torch.arange(len(tokens), device=tokens.device), [len(tokens)] * (tokens.shape[1] - 1)
+
+def filled_up(values: Tensor, rows: int) -> Tensor:
+    """[n, W] with rows of zeros below, up to so many."""
+    return values if len(values) == rows else functional.pad(values, (0, 0, 0, rows - len(values)))
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """Sentences in an order in which, at step t, only the first `alive[t]` still have a word to predict."""
+
+    state: State
+    tokens: Tensor  # [C, T]
+    alive: list[int]
+    order: Tensor | None = None  # [C]; None: as they stood
+
+    def back(self, values: Tensor) -> Tensor:
+        """Rows [C, …] in the order the sentences stood in before."""
+        return values if self.order is None else values[self.order.argsort()]
+
+
+def longest_first(state: State, tokens: Tensor) -> Ordered:
+    """Sentences with their states, the longest first. On a GPU, which would have to be asked for lengths, and while a
+    step is recorded: as they stand, and all of them to the end."""
+    if recording() or tokens.is_cuda:
+        return Ordered(state, tokens, [len(tokens)] * (tokens.shape[1] - 1))
     lengths = (tokens[:, 1:] != PAD).sum(1)
     order = lengths.argsort(descending=True)
     steps = torch.arange(tokens.shape[1] - 1, device=tokens.device)
-    return order, (lengths.unsqueeze(0) > steps.unsqueeze(1)).sum(1).tolist()
+    alive = (lengths.unsqueeze(0) > steps.unsqueeze(1)).sum(1).tolist()
+    return Ordered(select(state, order), tokens[order], alive, order)

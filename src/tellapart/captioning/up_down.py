@@ -13,7 +13,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tellapart.captioning.additive_attention import AdditiveAttention, weighted
-from tellapart.captioning.fast_path import Heard, Read, heard_once, longest_first, select, with_pictures
+from tellapart.captioning.fast_path import (
+    Heard,
+    Read,
+    filled_up,
+    first,
+    heard_once,
+    longest_first,
+    with_pictures,
+)
 from tellapart.captioning.lstm_gates import lstm_step
 from tellapart.captioning.picture_input import PictureInput
 from tellapart.captioning.words import WordTable
@@ -92,20 +100,19 @@ class UpDownModel(nn.Module):
 
     def read(self, state: State, tokens: Tensor) -> Read:
         """All words but the last, the longest sentences first, so that those still going on are the first rows."""
-        order, alive = longest_first(tokens)
-        state = select(state, order)
-        gates = self.hear(tokens[order, :-1]) + state["whole"].unsqueeze(1)  # [C, T - 1, 4H]
+        ordered = longest_first(state, tokens)
+        state = ordered.state
+        gates = self.hear(ordered.tokens[:, :-1]) + state["whole"].unsqueeze(1)  # [C, T - 1, 4H]
         memory = tuple(state[name] for name in MEMORY)
+        of_language = self.attention_lstm.weight_ih[:, : self.hidden].T  # once: going back through a slice costs a copy
         spoken, looks = [], []
-        for gate, rows in zip(gates.unbind(1), alive):
-            memory = tuple(part[:rows] for part in memory)
-            memory, attention = self._advance(gate[:rows], memory, state, rows)
-            missing = len(order) - rows
-            spoken.append(functional.pad(memory[2], (0, 0, 0, missing)))
-            looks.append(functional.pad(attention, (0, 0, 0, missing)))
-        back = order.argsort()
-        hidden = self.dropout(torch.stack(spoken, 1))[back]  # [C, T - 1, H]
-        return Read(hidden, torch.stack(looks, 1)[back])
+        for gate, rows in zip(gates.unbind(1), ordered.alive):
+            memory = tuple(first(part, rows) for part in memory)
+            memory, attention = self._advance(first(gate, rows), memory, state, rows, of_language)
+            spoken.append(filled_up(memory[2], len(tokens)))
+            looks.append(filled_up(attention, len(tokens)))
+        hidden = self.dropout(torch.stack(spoken, 1))  # [C, T - 1, H]
+        return Read(ordered.back(hidden), ordered.back(torch.stack(looks, 1)))
 
     def logits(self, hidden: Tensor) -> Tensor:
         return self.words.logits(hidden)
@@ -115,18 +122,21 @@ class UpDownModel(nn.Module):
         return Forced(self.logits(read.hidden), read.attention)
 
     def _advance(
-        self, gates: Tensor, memory: tuple[Tensor, ...], state: State, rows: int
+        self, gates: Tensor, memory: tuple[Tensor, ...], state: State, rows: int, of_language: Tensor | None = None
     ) -> tuple[tuple[Tensor, ...], Tensor]:
-        """One step of both LSTMs for the first `rows` hypotheses; also the attention [rows, R]."""
+        """One step of both LSTMs for the first `rows` hypotheses; also the attention [rows, R].
+
+        of_language: the attention LSTM's weights for the language LSTM's output [H, 4H], if they are at hand."""
         attention_hidden, attention_cell, language_hidden, language_cell = memory
         cell = self.attention_lstm
-        gates = torch.addmm(gates, language_hidden, cell.weight_ih[:, : self.hidden].T)
+        weight = cell.weight_ih[:, : self.hidden].T if of_language is None else of_language
+        gates = torch.addmm(gates, language_hidden, weight)
         gates = torch.addmm(gates, attention_hidden, cell.weight_hh.T)
         attention_hidden, attention_cell = lstm_step(gates, attention_cell)
 
-        scores = self.attend(state["keys"][:rows], self.query(attention_hidden), state["mask"][:rows])
+        scores = self.attend(first(state["keys"], rows), self.query(attention_hidden), first(state["mask"], rows))
         weights = functional.softmax(scores, -1)  # [N, R]
-        seen = weighted(weights, state["cells"][:rows])  # [N, H]
+        seen = weighted(weights, first(state["cells"], rows))  # [N, H]
 
         language = self.language_lstm(torch.cat([seen, attention_hidden], -1), (language_hidden, language_cell))
         return (attention_hidden, attention_cell, *language), weights

@@ -37,7 +37,7 @@ class SelfCritical:
     """Sentences drawn for each picture."""
     max_words: int = 20
     """Where a sentence is cut off."""
-    reread: bool = False
+    reread: bool = field(default=False, metadata={"later": True})
     """Sentences are drawn without dropout and without gradient, and then read for it: the model is judged by what it
     would say when asked, and steps can be replayed (`train --replay`), several times as fast on a GPU. False: the
     gradient flows through the drawing itself, dropout and all, as in the released code of the papers."""

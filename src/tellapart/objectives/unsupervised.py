@@ -7,8 +7,9 @@ pictures; the same with `reconstruction=1`. No stage reads a caption of a pictur
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -91,6 +92,9 @@ class VisualAlignment:
     """Stages with one seed share one projection."""
     distance: str = "sum"
     """Of L_rec, as in `ConceptsToSentence`."""
+    anchor: float = field(default=0.0, metadata={"later": True})
+    """Weight of keeping the language (not in the paper): at every word said, KL(p before this stage || p now). Pictures
+    alone never say whether a sentence still is one."""
     compat: str = "paper"
     """paper: the triplets of Eq. 12; code: as released, with the pair among its own negatives (`UnmaskedHinge`)."""
 
@@ -113,6 +117,8 @@ class VisualAlignmentObjective(nn.Module):
         self.unmasked = UnmaskedHinge(config.margin)
         random = torch.Generator().manual_seed(config.projection_seed)
         self.register_buffer("projection", torch.randn(feature_width, model.width, generator=random))
+        # In a tuple: what the model said before is neither trained nor saved with it.
+        self._before = (copy.deepcopy(model).eval().requires_grad_(False),) if config.anchor else ()
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         concepts = column(batch.images.columns, PICTURE_CONCEPTS)
@@ -131,7 +137,19 @@ class VisualAlignmentObjective(nn.Module):
                 "loss": matching + self.config.reconstruction * rebuilding,  # Eq. 13
                 "reconstruction": rebuilding,
             }
+        for before in self._before:
+            drift = self._drift(before.to(vectors.device), concepts, said, hidden)
+            figures |= {"loss": figures["loss"] + self.config.anchor * drift, "drift": drift}
         return figures
+
+    def _drift(self, before: R2MModel, concepts: Tensor, said: Tensor, hidden: Tensor) -> Tensor:
+        """How far the distributions of the words said are from those of the model before: mean KL."""
+        mask = said[:, 1:] != PAD
+        with torch.no_grad():
+            old = before.read(before.begin(before.encode(concepts)), said).hidden[mask]
+            old = before.logits(old).log_softmax(-1)  # [M, V]
+        new = self.model.logits(hidden[mask]).log_softmax(-1)
+        return functional.kl_div(new, old, reduction="batchmean", log_target=True)
 
     def _matching(self, scores: Tensor) -> Tensor:
         if self.config.compat == "code":

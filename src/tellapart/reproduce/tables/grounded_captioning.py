@@ -104,6 +104,9 @@ def _all_told(paid: str) -> tuple[str, ...]:
     return tuple(_name(told, paid) for told in TOLD)
 
 
+SHORTER = ("scst.epochs=20", "scst.objective.reread=true")
+"""Of the second stage: 80 epochs took the authors' 29,000 pictures days."""
+
 TABLE2 = Table(
     name="grounded-captioning/table2",
     paper=PAPER,
@@ -113,6 +116,7 @@ TABLE2 = Table(
         Row(
             _name(told, paid),
             f"grounded-{told}-{paid}" if paid else f"grounded-{told}",
+            SHORTER if paid else (),
             published={FLICKR: (*figures, None, None)},
         )
         for (told, paid), figures in PUBLISHED.items()
@@ -156,6 +160,7 @@ TABLE2 = Table(
         REGIONS,
         SPICE,
         "GT is supervision by the best region's log-likelihood, as in Table 1. Greedy captions.",
+        "SCST lasts 20 epochs instead of 80, and draws its sentences without dropout (`reread`).",
     ),
 )
 
