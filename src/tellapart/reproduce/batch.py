@@ -20,7 +20,7 @@ from tellapart.reproduce.tables import find_tables
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tellapart.reproduce.batch", description=__doc__)
     parser.add_argument("--tables", required=True, help="names, joined by commas; NAME/* for all of a paper's")
-    parser.add_argument("--rows", default="", help="only these rows, joined by semicolons (one table only)")
+    parser.add_argument("--rows", nargs="+", default=(), metavar="ROW", help="only these rows (one table only)")
     parser.add_argument("--data", type=Path, required=True, help="the pack")
     parser.add_argument("--features", default="", help="names of features, one a kind, joined by commas")
     parser.add_argument("--seeds", type=int, default=None)
@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     tables = find_tables(chosen.tables.split(","))
     if chosen.rows:
-        tables = [table.only(tuple(chosen.rows.split(";"))) for table in tables]
+        tables = [table.only(tuple(chosen.rows)) for table in tables]
     outcome = run_rows(
         tables,
         chosen.data,
