@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -26,13 +27,16 @@ PACK in the commands is Flickr8k with its public split: `tellapart prepare FLICK
 
 def write_results(tables: Iterable[Table], cache: Cache, path: Path) -> list[str]:
     """All tables that have results, one section for each set of data they were run on; gives their names."""
+    tables = list(tables)
+    tables_with = Counter(own for table in tables for own in {row_hash(row) for row in table.rows})
     sections: list[str] = []
     names: list[str] = []
     for table in tables:
         for number, data in enumerate(data_of(table, cache)):
             filled = fill(table, cache, data)
-            if len(filled.results) * 4 < len(table.rows):
-                continue  # a table of blanks says nothing; its few rows stand in another table too
+            found = {row_hash(table.row(name)) for name in filled.results}
+            if len(filled.results) < len(table.rows) and all(tables_with[own] > 1 for own in found):
+                continue  # what there is of it stands in other tables
             sections.append(as_markdown(filled, _draw(filled, path.parent, number)))
             names.append(table.name)
     write_text(path, "\n\n".join([HEAD.rstrip(), *sections]) + "\n")
@@ -42,7 +46,7 @@ def write_results(tables: Iterable[Table], cache: Cache, path: Path) -> list[str
 def data_of(table: Table, cache: Cache) -> list[Data]:
     """The packs, features and shares of epochs for which the cache holds rows of this table; the fullest first."""
     kinds = {row_hash(row): row_recipe(row, 0, 1.0, None).features for row in table.rows}
-    own = [result for result in cache.all_results if result.recipe_hash in kinds]
+    own = [r for r in cache.all_results if r.recipe_hash in kinds and table.pack_name in r.pack]
     found: dict[tuple[str, float, tuple[tuple[str, str], ...]], tuple[Data, int]] = {}
     for result in own:
         beside = [r for r in own if r.fingerprint == result.fingerprint and r.share == result.share]

@@ -116,6 +116,8 @@ class Table:
     """Runs of each row when the caller does not say."""
     notes: tuple[str, ...] = ()
     """What a reader must know: readings of the paper, differences of data or backbone."""
+    pack_name: str = ""
+    """Only packs whose name has this in it show what the table is about; runs on others stay out of docs/results.md."""
 
     def row(self, name: str) -> Row:
         return next(row for row in self.rows if row.name == name)

@@ -90,6 +90,7 @@ TABLE1 = Table(
 
 TABLE3 = Table(
     name="contrastive-captioning/table3",
+    pack_name="1 a picture",
     paper=PAPER,
     title="Table 3: one caption a picture",
     columns=COLUMNS,
