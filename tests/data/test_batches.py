@@ -93,3 +93,14 @@ def test_errors_in_the_background_surface() -> None:
 def test_a_missing_split_says_what_there_is(tiny_pack: Path) -> None:
     with pytest.raises(InputError, match="it has test, train, val"):
         Pack(tiny_pack).split("training")
+
+
+def test_sentences_can_be_padded_to_few_widths(batches: Batches) -> None:
+    rows = np.asarray([7, 0, 5])
+    plain = batches.texts(rows)
+    wide = Batches(batches.pack, None, columns=("nouns",), width_multiple=8).texts(rows)
+    width = plain.tokens.shape[1]
+    assert wide.tokens.shape[1] % 8 == 0 and wide.tokens.shape[1] >= width
+    assert (wide.tokens[:, :width] == plain.tokens).all() and (wide.tokens[:, width:] == PAD).all()
+    assert (wide.lengths == plain.lengths).all()
+    assert not wide.columns["nouns"][:, width:].any()

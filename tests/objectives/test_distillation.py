@@ -162,3 +162,15 @@ def test_a_pack_without_noun_marks_is_refused(tmp_path: Path, context: Context) 
     (bare.pack.folder / "columns" / "nouns.npy").unlink()
     with pytest.raises(InputError, match="noun marks"):
         TeacherGaze(replace(bare, models=context.models), "scan")
+
+
+@pytest.mark.parametrize("teacher", ["pos-scan", "boxes"])
+@pytest.mark.parametrize("mean_over", ["words", "supervised"])
+def test_rows_that_fill_up_change_nothing(context: Context, teacher: str, mean_over: str) -> None:
+    learned = objective(context, Distillation(teacher, mean_over=mean_over)).eval()
+    batch = whole(context)
+    targets = learned.gaze(batch, False)
+    assert len(targets.filled(128).sentence) % 128 == 0 and targets.filled(128).real.sum() == len(targets.sentence)
+    bare, filled = (learned(batch, (made,)) for made in (targets, targets.filled(128)))
+    for name, value in bare.items():
+        torch.testing.assert_close(filled[name], value)

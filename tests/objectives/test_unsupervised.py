@@ -205,3 +205,21 @@ def test_concept_rewards_teach_naming_concepts(context: Context) -> None:
         named.append(float(figures["concepts"]))
     assert np.mean(named[-10:]) > np.mean(named[:10]) + 0.2
     assert all(torch.isfinite(value) for value in figures.values())
+
+
+def test_an_anchor_costs_nothing_until_the_language_moves(context: Context) -> None:
+    model = SMALL.build(context.inputs).eval()
+    batch = pictures(context)
+    free = VisualAlignment(longest=5).build(model, context).eval()
+    held = VisualAlignment(longest=5, anchor=2.0).build(model, context).eval()
+    figures = held(batch)
+    assert figures["drift"].item() == pytest.approx(0.0, abs=1e-6)
+    torch.testing.assert_close(figures["loss"], free(batch)["loss"])
+    assert set(held.state_dict()) == set(free.state_dict())  # what was said before is not saved
+    with torch.no_grad():
+        model.predict.bias += torch.randn_like(model.predict.bias)
+    moved = held(batch)
+    assert moved["drift"].item() > 0.01
+    torch.testing.assert_close(moved["loss"], moved["matching"] + 2.0 * moved["drift"])
+    moved["loss"].backward()
+    assert model.predict.bias.grad is not None and model.predict.bias.grad.any()

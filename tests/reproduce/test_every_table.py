@@ -139,3 +139,19 @@ def test_results_page_holds_every_table(scenes: tuple[Path, Path], cache: Path, 
     text = path.read_text()
     assert all(f"## {table.name}" in text for table in RETRIEVAL)
     assert (path.parent / "figures" / "ltd-figure3.svg").is_file() and "figures/ltd-figure3.svg" in text
+
+
+def test_results_leave_out_what_stands_elsewhere_and_packs_that_do_not_suit(
+    scenes: tuple[Path, Path], cache: Path, tmp_path: Path
+) -> None:
+    """Of two tables with a common row, the one that has nothing else to show stays out."""
+    whole, part = SMALL["find/scan"], SMALL["find/scan"]
+    filled_table(whole, scenes, cache)
+    part = dataclasses.replace(
+        part,
+        name="find/part",
+        rows=(part.rows[0], dataclasses.replace(part.rows[1], overrides=("seed=9", "scan.epochs=77"))),
+    )
+    other = dataclasses.replace(whole, name="find/other", pack_name="1 a picture")
+    names = write_results([whole, part, other], Cache(cache), tmp_path / "results.md")
+    assert names == ["find/scan"]
