@@ -59,6 +59,16 @@ def test_all_kinds_in_one_pass_are_the_backbones_own(tmp_path: Path) -> None:
     assert regions.labels[5:10].tolist() == [-1] * 5
 
 
+def test_named_regions_say_what_the_detector_called_them(tmp_path: Path) -> None:
+    """Cat 0.4 and dog 0.8 in the first picture: the better one first, then a fixed box that has no name."""
+    pack = drawn_pack(tmp_path, 2, detections=True)
+    plain, named = (*run(pack, kind="regions", count=3), *run(pack, kind="regions", count=3, named=True))
+    assert named.name == "lite0-regions-named" and named.width == plain.width + 2
+    assert (named.values[:, : plain.width] == plain.values).all()
+    close(named.values[:3, plain.width :], torch.tensor([[0.0, 3.2], [1.6, 0.0], [0.0, 0.0]]))
+    assert not np.asarray(named.values[3:, plain.width :]).any()
+
+
 def test_flip_writes_the_mirror_images_too(tmp_path: Path) -> None:
     pack = drawn_pack(tmp_path, pictures=2, detections=True)
     plain, flipped = run(pack, kind="regions", flip=True, count=3)
@@ -143,6 +153,7 @@ def test_a_bad_picture_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
     [
         ({"kind": "pixels"}, "choose among vector, grid, regions"),
         ({"kind": "regions", "regions_from": "detections"}, "has no detections"),
+        ({"kind": "regions", "named": True}, "regions that a detector has named"),
         ({"device": "nonsense"}, "--device cpu"),
         ({"backbone": "no/such-folder"}, "No backbone 'no/such-folder'"),
     ],

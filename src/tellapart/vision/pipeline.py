@@ -45,6 +45,8 @@ class Pipeline:
     resize: Resize
     regions: list[Regions] | None = None
     """Boxes of each picture; needed where a target's kind is regions."""
+    names: int = 0
+    """With some, regions also say which of so many names a detector gave them."""
     faults: list[str] = field(default_factory=list)
     """What is wrong with each picture that could not be read."""
 
@@ -114,7 +116,7 @@ class Pipeline:
             pixels = (pixels.flip(3) if flipped else pixels).contiguous(memory_format=torch.channels_last)
             feature_map, pooled = self.backbone(pixels)
             regions = None if self.regions is None else [self.regions[row] for row in pictures.tolist()]
-            seen = Seen(feature_map, pooled, windows, flipped, regions)
+            seen = Seen(feature_map, pooled, windows, flipped, regions, self.names)
             wanted = [target for target in self.targets if target.flipped == flipped]
             return [(target, ROW_MAKERS[target.kind](seen)) for target in wanted]
 

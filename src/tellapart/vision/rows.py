@@ -12,6 +12,8 @@ from torch import Tensor
 from tellapart.vision.regions import Regions, grid_boxes, mirrored, pool_regions
 from tellapart.vision.store_writer import Rows
 
+STRENGTH = 4.0
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -22,6 +24,8 @@ class Seen:
     windows: np.ndarray  # [I, 4] the part of each picture that was looked at
     flipped: bool = False
     regions: list[Regions] | None = None  # [I]; needed where regions are wanted
+    names: int = 0
+    """How many names a detector may give: with some, regions also say what they were called."""
 
 
 def vector_rows(seen: Seen) -> Rows:
@@ -42,12 +46,23 @@ def region_rows(seen: Seen) -> Rows:
     if seen.flipped:
         boxes, inside = mirrored(boxes), mirrored(inside)
     values = pool_regions(seen.feature_map, torch.from_numpy(inside).to(seen.feature_map.device))  # [I, R, D]
-    return Rows(
-        _stored(values.flatten(0, 1)),
-        boxes.reshape(-1, 4),
-        np.concatenate([regions.scores for regions in seen.regions]),
-        np.concatenate([regions.labels for regions in seen.regions]),
-    )
+    stored = _stored(values.flatten(0, 1))
+    scores = np.concatenate([regions.scores for regions in seen.regions])
+    labels = np.concatenate([regions.labels for regions in seen.regions])
+    if seen.names:
+        stored = np.concatenate([stored, called(scores, labels, seen.names)], 1)
+    return Rows(stored, boxes.reshape(-1, 4), scores, labels)
+
+
+def called(scores: np.ndarray, labels: np.ndarray, names: int) -> np.ndarray:
+    """What a detector called each region [N, names]: its score at the name's place, zeros where it called it nothing.
+
+    Times STRENGTH, so that a sure name stands out from a backbone's features as their own largest do.
+    """
+    told = np.zeros((len(labels), names), np.float16)
+    known = labels >= 0
+    told[known, labels[known]] = STRENGTH * scores[known]
+    return told
 
 
 ROW_MAKERS: dict[str, Callable[[Seen], Rows]] = {"vector": vector_rows, "grid": grid_rows, "regions": region_rows}
