@@ -41,4 +41,9 @@ def pretended_replay(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(loop, "Replay", PretendedReplay)
     monkeypatch.setattr(loop, "make_replayable", lambda optimiser, device: None)
-    monkeypatch.setattr(loop, "_can_be_replayed", lambda stage, objective, context: isinstance(objective, Recordable))
+
+    def can_be_replayed(stage: object, objective: object, context: object) -> bool:
+        PretendedReplay.objective = objective  # type: ignore[assignment]
+        return isinstance(objective, Recordable)
+
+    monkeypatch.setattr(loop, "_can_be_replayed", can_be_replayed)

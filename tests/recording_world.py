@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -59,16 +59,32 @@ class NoQuestions(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+def plain_state(objective: nn.Module) -> dict[str, Any]:
+    """Numbers and marks that modules hold in Python: a replay would not move them."""
+    return {
+        f"{name}.{key}": value
+        for name, module in objective.named_modules()
+        for key, value in vars(module).items()
+        if value is None or isinstance(value, bool | int | float | str)
+    }
+
+
 class PretendedReplay:
     """In `training.replay.Replay`'s place."""
 
-    steps = 0
+    phases: ClassVar[list[Hashable]] = []
+    """Of every step there was."""
+    objective: nn.Module | None = None
+    """Whose steps these are, once the fixture has said so."""
 
     def __init__(self, step: Callable[[Any], dict[str, Tensor]]) -> None:
         self.step = step
 
     def __call__(self, inputs: Any, phase: Hashable) -> dict[str, Tensor]:
-        PretendedReplay.steps += 1
+        PretendedReplay.phases.append(phase)
         copied = with_tensors(inputs, iter([tensor.clone() for tensor in tensors_of(inputs)]))
+        before = plain_state(self.objective) if self.objective is not None else {}
         with recorded(), NoQuestions():
-            return self.step(copied)
+            figures = self.step(copied)
+        assert before == (plain_state(self.objective) if self.objective is not None else {})
+        return figures

@@ -89,8 +89,8 @@ class _Arranged:
     counts: Tensor  # [N] real rows, at least 1
     sizes: list[int]  # the same, on the host
     back: Tensor  # [N] where each original set stands now
-    sorted: bool = True
-    """False: real rows lie anywhere, and `sizes` are upper bounds."""
+    recorded: bool = False
+    """While a step is recorded: real rows lie anywhere, and `sizes` are upper bounds."""
 
 
 def _clean(encoded: Encoded) -> tuple[Tensor, Tensor]:
@@ -109,7 +109,7 @@ def _arrange(encoded: Encoded) -> _Arranged:
     counts = mask.sum(1)
     if recording():  # every set is taken to be as long as the longest may be; the mask says how long it is
         count, longest = mask.shape
-        return _Arranged(vectors, mask, counts, [longest] * count, torch.arange(count, device=mask.device), False)
+        return _Arranged(vectors, mask, counts, [longest] * count, torch.arange(count, device=mask.device), True)
     by_size = counts.argsort(stable=True)
     front = (~mask[by_size]).long().argsort(dim=1, stable=True)  # [N, L]: real rows before masked ones
     longest = int(counts.max().item()) if len(counts) else 0
@@ -176,12 +176,12 @@ def _score_block(
 
 
 def _block_gradient(
-    block: _Block, slope: Tensor, attention: Attention, lengths: Tensor, unasked: bool
+    block: _Block, slope: Tensor, attention: Attention, lengths: Tensor, always: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """From dL/dr [n, Y, m] to dL/ds [n, X, Y, m], dL/dG [n, X, X] and dL/d|e| [Y, m].
 
     A cosine does not change when alpha is scaled, so alpha . dL/dalpha = 0 and the softmax passes alpha * dL/dalpha on.
-    Where EPS holds a cosine up, it does: with `unasked`, that is taken care of without asking whether it happens.
+    Where EPS holds a cosine up, it does: with `always`, that is seen to without asking whether it happens.
     """
     n, x, y, m = block.similarity.shape
     product = (lengths * block.seen_square.clamp(min=0).sqrt()).clamp(min=EPS)
@@ -191,7 +191,7 @@ def _block_gradient(
     scaled = block.weights * per_square
     gram_slope = 0.5 * scaled.view(n, x, y * m) @ block.weights.view(n, x, y * m).transpose(1, 2)
     weight_slope = scaled.mul_(block.gram_weights).add_(block.weights * block.similarity * per_dot)  # alpha dL/dalpha
-    if unasked or bool((block.floor & (slope != 0)).any()):
+    if always or bool((block.floor & (slope != 0)).any()):
         weight_slope -= block.weights * weight_slope.sum(1, keepdim=True)
     raw = F.leaky_relu(block.similarity, attention.leak)
     norm = _norm(raw).unsqueeze(2)  # [n, X, 1, m]
@@ -242,7 +242,7 @@ class _Scores(torch.autograd.Function):
                 wanted = slope[first:last, columns[0] : columns[1]]
                 cosine_slope = _aggregation_slope(block.cosines, _query_mask(looking, columns), attention, wanted)
                 similarity, gram_part, length_part = _block_gradient(
-                    block, cosine_slope, attention, lengths, unasked=not seen.sorted
+                    block, cosine_slope, attention, lengths, always=seen.recorded
                 )
                 flat = similarity.view(contexts.shape[0] * contexts.shape[1], -1)  # [n X, Y m]
                 context_slope += (flat @ vectors.flatten(0, 1)).view_as(contexts)
@@ -278,7 +278,7 @@ def _contexts(vectors: Tensor, seen: _Arranged, part: Part) -> tuple[Tensor, Ten
     """Contexts [n, X, E], their Gram matrices [n, X, X], and a mask where sizes differ."""
     first, last, longest = part
     contexts = vectors[first:last, :longest].contiguous()
-    mask = None if seen.sorted and seen.sizes[first] == longest else seen.mask[first:last, :longest]
+    mask = None if not seen.recorded and seen.sizes[first] == longest else seen.mask[first:last, :longest]
     return contexts, contexts @ contexts.transpose(1, 2), mask
 
 

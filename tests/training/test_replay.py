@@ -13,7 +13,12 @@ from small_recipes import small_pack, small_recipe
 from tellapart.recipes import contrastive_captioning, convse, find_best, ltd, scan
 from tellapart.recording import recorded, recording
 from tellapart.training.optimisers import AdamP
-from tellapart.training.replay import Replay, make_replayable, tensors_of, with_tensors
+from tellapart.training.replay import (
+    Replay,
+    make_replayable,
+    tensors_of,
+    with_tensors,
+)
 from tellapart.training.train import TrainSettings, train_recipe
 from tellapart.types import Images, Texts
 
@@ -32,28 +37,42 @@ def test_no_recordable_step_asks_the_device_for_anything(
     recipe = small_recipe(name)
     stages = tuple(replace(stage, epochs=1, sampling=replace(stage.sampling, steps=2)) for stage in recipe.stages)
     settings = TrainSettings(pack, tmp_path / "run", quiet=True, replay=True)
-    before = PretendedReplay.steps
+    before = len(PretendedReplay.phases)
     train_recipe(replace(recipe, stages=stages), settings)
-    assert PretendedReplay.steps > before
+    assert len(PretendedReplay.phases) > before
 
 
 @pytest.mark.parametrize(
     "name", ["vse++", "ltd-baseline-ltd", "vsrn", "pos-scan", "adaptive-attention-cl", "tell-best-mle"]
 )
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_a_recorded_run_learns_what_a_plain_one_learns(
-    name: str, pack: Path, tmp_path: Path, pretended_replay: None, monkeypatch: pytest.MonkeyPatch
+    name: str, precision: str, pack: Path, tmp_path: Path, pretended_replay: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nn.functional, "dropout", lambda values, *_, **__: values)
     monkeypatch.setattr("tellapart.encoders.words.WordNoise.forward", lambda self, texts: texts)
     recipe = small_recipe(name)
-    stages = tuple(replace(stage, epochs=1, sampling=replace(stage.sampling, steps=3)) for stage in recipe.stages)
-    runs = []
+    stages = tuple(
+        replace(stage, epochs=1, precision=precision, sampling=replace(stage.sampling, steps=3))
+        for stage in recipe.stages
+    )
+    runs, close = [], {"float32": 2e-5, "bfloat16": 5e-3}[precision]
     for replayed in (False, True):
         settings = TrainSettings(pack, tmp_path / f"run-{replayed}", quiet=True, replay=replayed)
         runs.append(train_recipe(replace(recipe, stages=stages), settings).model.state_dict())
     for key, value in runs[0].items():
         if not key.endswith("out.bias"):  # before a batch norm a bias does nothing, and its gradient is rounding
-            torch.testing.assert_close(runs[1][key], value, atol=2e-5, rtol=1e-3)
+            torch.testing.assert_close(runs[1][key], value, atol=close, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["tell-best-mle", "tell-averaged-adaptive"])
+def test_scheduled_sampling_is_recorded_too(name: str, pack: Path, tmp_path: Path, pretended_replay: None) -> None:
+    recipe = small_recipe(name)
+    stage = recipe.stages[0]
+    objective = replace(stage.objective, sampling_every=1, sampling_rise=0.25)
+    stage = replace(stage, objective=objective, epochs=3, evaluation="loss", monitor="loss")
+    train_recipe(replace(recipe, stages=(stage,)), TrainSettings(pack, tmp_path / "run", quiet=True, replay=True))
+    assert PretendedReplay.phases[-1] == 0.25  # the share of the last step
 
 
 def test_questions_are_noticed() -> None:

@@ -98,7 +98,8 @@ def as_captioner(model: nn.Module) -> Any:
 
 
 def select(state: State, index: Tensor) -> State:
-    """The hypotheses at `index`, in that order; repeats are allowed."""
+    """The hypotheses at `index`, in that order; repeats are allowed. On a GPU the gradients of repeats are added in no
+    fixed order, for speed: runs there repeat to rounding, not bit for bit."""
     return {name: value.index_select(0, index) for name, value in state.items()}
 
 

@@ -41,6 +41,7 @@ def masked_norm(norm: nn.BatchNorm1d, rows: Tensor, mask: Tensor) -> Tensor:
         normed[mask] = norm(rows[mask]).to(rows.dtype)
         return normed
     # The same in sums over all rows, since a recorded step cannot leave rows out.
+    rows = rows if rows.dtype == torch.float64 else rows.float()
     kept = mask.unsqueeze(-1).to(rows.dtype)
     count = kept.sum()
     mean = (rows * kept).sum((0, 1)) / count

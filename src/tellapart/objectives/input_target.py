@@ -39,7 +39,7 @@ class InputTargetObjective(Recordable):
         self.join = join
         self.softmax_over, self.per_token = softmax_over, per_token
 
-    def forward(self, batch: Batch, prepared: Any = ()) -> dict[str, Tensor]:
+    def forward(self, batch: Batch, prepared: Any = None) -> dict[str, Tensor]:
         images, texts = encode(self.model, batch)
         ranked = rank(self.model, self.loss, images, texts, batch.owner)
         tokens = batch.texts.tokens

@@ -31,7 +31,7 @@ class LatentTargetObjective(Recordable):
         self.reconstruct = CosineReconstruction()
         self.join = join
 
-    def forward(self, batch: Batch, prepared: Any = ()) -> dict[str, Tensor]:
+    def forward(self, batch: Batch, prepared: Any = None) -> dict[str, Tensor]:
         images, texts = encode(self.model, batch)
         ranked = rank(self.model, self.loss, images, texts, batch.owner)
         if self.column not in batch.texts.columns:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from tellapart.captioning.fast_path import Predictions, as_captioner, at_words, predictions, select
 from tellapart.data.sampling import split_rows
-from tellapart.distributed import global_mean
+from tellapart.distributed import global_mean, group
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
@@ -57,7 +57,7 @@ class LikelihoodObjective(Recordable):
     def prepare(self, batch: Batch) -> tuple[()]:
         self.now = self.share() if self.training else 0.0
         if self.training and self.config.sampling_most > 0:
-            self.counted = self.sentences() + len(batch.owner)
+            self.counted = self.sentences() + len(batch.owner) * group().world  # all processes, about alike
             self.seen.fill_(self.counted)
         return ()
 
@@ -78,6 +78,10 @@ class LikelihoodObjective(Recordable):
     def words_loss(self, found: Predictions) -> Tensor:
         words = self.loss.per_word(found.logits, found.targets)
         return global_mean(words.sum(), found.mask.sum())
+
+    def _load_from_state_dict(self, *arguments: Any) -> None:
+        super()._load_from_state_dict(*arguments)
+        self.counted = None
 
     def sentences(self) -> int:
         return int(self.seen) if self.counted is None else self.counted

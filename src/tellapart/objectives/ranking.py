@@ -27,7 +27,7 @@ class RankingObjective(Recordable):
         self.model = checked(model)
         self.loss = loss
 
-    def forward(self, batch: Batch, prepared: Any = ()) -> dict[str, Tensor]:
+    def forward(self, batch: Batch, prepared: Any = None) -> dict[str, Tensor]:
         images, texts = encode(self.model, batch)
         return rank(self.model, self.loss, images, texts, batch.owner)
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tellapart.captioning.fast_path import as_captioner, predictions
+from tellapart.data.sampling import LATER
 from tellapart.decoding import greedy, sample, with_start
 from tellapart.decoding.constraints import NEVER_SAID
 from tellapart.decoding.likelihood import word_log_probabilities
@@ -37,7 +38,7 @@ class SelfCritical:
     """Sentences drawn for each picture."""
     max_words: int = 20
     """Where a sentence is cut off."""
-    reread: bool = field(default=False, metadata={"later": True})
+    reread: bool = field(default=False, metadata=LATER)
     """Sentences are drawn without dropout and without gradient, and then read for it: the model is judged by what it
     would say when asked, and steps can be replayed (`train --replay`), several times as fast on a GPU. False: the
     gradient flows through the drawing itself, dropout and all, as in the released code of the papers."""

@@ -19,6 +19,7 @@ from torch.nn import functional
 from tellapart.captioning.fast_path import at_words
 from tellapart.captioning.r2m import R2MModel
 from tellapart.data.concepts_column import PICTURE_CONCEPTS, SENTENCE_CONCEPTS
+from tellapart.data.sampling import LATER
 from tellapart.decoding import greedy, with_start
 from tellapart.distributed import gather_rows, global_mean
 from tellapart.encoders.concepts import shuffled
@@ -57,7 +58,7 @@ class ConceptsToSentenceObjective(Recordable):
         self.loss = WordCrossEntropy(config.smoothing)
         self.rebuilding = SquaredDistance(config.distance)
 
-    def forward(self, batch: Batch, prepared: Any = ()) -> dict[str, Tensor]:
+    def forward(self, batch: Batch, prepared: Any = None) -> dict[str, Tensor]:
         concepts = column(batch.texts.columns, SENTENCE_CONCEPTS)
         vectors = self.model.encode(shuffled(concepts) if self.training else concepts)  # v^S [C, d]
         tokens = batch.texts.tokens
@@ -92,7 +93,7 @@ class VisualAlignment:
     """Stages with one seed share one projection."""
     distance: str = "sum"
     """Of L_rec, as in `ConceptsToSentence`."""
-    anchor: float = field(default=0.0, metadata={"later": True})
+    anchor: float = field(default=0.0, metadata=LATER)
     """Weight of keeping the language (not in the paper): at every word said, KL(p before this stage || p now). Pictures
     alone never say whether a sentence still is one."""
     compat: str = "paper"
@@ -149,7 +150,7 @@ class VisualAlignmentObjective(nn.Module):
             old = before.read(before.begin(before.encode(concepts)), said).hidden[mask]
             old = before.logits(old).log_softmax(-1)  # [M, V]
         new = self.model.logits(hidden[mask]).log_softmax(-1)
-        return functional.kl_div(new, old, reduction="batchmean", log_target=True)
+        return global_mean(functional.kl_div(new, old, reduction="sum", log_target=True), mask.sum())
 
     def _matching(self, scores: Tensor) -> Tensor:
         if self.config.compat == "code":

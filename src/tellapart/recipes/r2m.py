@@ -88,7 +88,7 @@ R2M_CODE = Recipe(
 R2M_ANCHORED = Recipe(
     name="r2m-anchored",
     paper="R2M, with a term of ours",
-    about="R2M whose picture stages must go on speaking as the text stages taught it: KL to what it said before.",
+    about="R2M whose picture stages must each go on speaking as the stage before did: KL to what that would say.",
     features="vector",
     stages=stages(R2M(), anchor=1.0),
 )

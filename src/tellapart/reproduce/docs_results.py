@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -27,20 +26,25 @@ PACK in the commands is Flickr8k with its public split: `tellapart prepare FLICK
 
 def write_results(tables: Iterable[Table], cache: Cache, path: Path) -> list[str]:
     """All tables that have results, one section for each set of data they were run on; gives their names."""
-    tables = list(tables)
-    tables_with = Counter(own for table in tables for own in {row_hash(row) for row in table.rows})
-    sections: list[str] = []
-    names: list[str] = []
-    for table in tables:
-        for number, data in enumerate(data_of(table, cache)):
-            filled = fill(table, cache, data)
-            found = {row_hash(table.row(name)) for name in filled.results}
-            if len(filled.results) < len(table.rows) and all(tables_with[own] > 1 for own in found):
-                continue  # what there is of it stands in other tables
-            sections.append(as_markdown(filled, _draw(filled, path.parent, number)))
-            names.append(table.name)
+    filled = [(fill(table, cache, data), place) for table in tables for place, data in enumerate(data_of(table, cache))]
+    telling = {id(one) for one in _telling([one for one, _ in filled])}
+    shown = [(one, place) for one, place in filled if id(one) in telling]
+    sections = [as_markdown(one, _draw(one, path.parent, place)) for one, place in shown]
     write_text(path, "\n\n".join([HEAD.rstrip(), *sections]) + "\n")
-    return names
+    return [one.table.name for one, _ in shown]
+
+
+def _telling(filled: list[Filled]) -> list[Filled]:
+    """Whole tables, and of the others those with a row that stands in none of them yet."""
+    kept = [one for one in filled if not one.missing]
+    for one in filled:
+        if one.missing and not _runs(one) <= {key for other in kept for key in _runs(other)}:
+            kept.append(one)
+    return kept
+
+
+def _runs(filled: Filled) -> set[str]:
+    return {result.key for runs in filled.results.values() for result in runs}
 
 
 def data_of(table: Table, cache: Cache) -> list[Data]:

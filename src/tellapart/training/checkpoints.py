@@ -126,9 +126,14 @@ def restore_checkpoint(
 
 
 def _plain_groups(moments: dict[str, Any]) -> list[dict[str, Any]]:
-    """Settings of an optimiser's groups as numbers: a replayed step keeps its rate on the device."""
+    """Settings of an optimiser's groups as numbers, and without what only a replayed step needs: a run may go on with
+    replayed steps or without."""
     return [
-        {name: value.item() if isinstance(value, Tensor) else value for name, value in settings.items()}
+        {
+            name: value.item() if isinstance(value, Tensor) else value
+            for name, value in settings.items()
+            if name != "capturable"
+        }
         for settings in moments["param_groups"]
     ]
 

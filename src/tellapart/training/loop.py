@@ -28,7 +28,7 @@ from tellapart.training.log import Log
 from tellapart.training.optimisers import build_optimiser, freeze
 from tellapart.training.progress import Progress
 from tellapart.training.recipe import Stage
-from tellapart.training.replay import Replay, make_replayable
+from tellapart.training.replay import REPLAYABLE, Replay, make_replayable
 from tellapart.training.schedules import rate_factor
 from tellapart.types import Batch
 
@@ -105,6 +105,7 @@ def train_stage(
             if time.monotonic() - learner.saved > desk.save_every or position.epoch == stage.epochs:
                 learner.save(position, desk.checkpoints)
         barrier()
+    learner.replay = None  # it knows the learner: without this its graphs would stay in memory until both are found
     if desk.save_objective and group().is_main:
         desk.save_objective(objective)
     kept = objective.get_submodule("model")
@@ -135,8 +136,8 @@ def _learner(stage: Stage, model: nn.Module, context: Context, desk: Desk, check
 
 
 def _can_be_replayed(stage: Stage, objective: nn.Module, context: Context) -> bool:
-    plain = stage.accumulate == 1 and stage.precision != "float16" and group().world == 1
-    return plain and context.device.type == "cuda" and isinstance(objective, Recordable)
+    plain = stage.accumulate == 1 and stage.precision != "float16" and stage.optimiser.kind in REPLAYABLE
+    return plain and group().world == 1 and context.device.type == "cuda" and isinstance(objective, Recordable)
 
 
 def _set_rate(settings: dict[str, Any], rate: float) -> None:
@@ -162,7 +163,10 @@ def _epoch(
         for settings in learner.optimiser.param_groups:
             _set_rate(settings, stage.optimiser.rate * settings["scale"] * factor)
         last = (position.step + 1) % stage.accumulate == 0 or position.step + 1 == steps
-        prepared = learner.objective.prepare(batch) if isinstance(learner.objective, Recordable) else None
+        prepared = None
+        if isinstance(learner.objective, Recordable):
+            with _precision(stage, batch):
+                prepared = learner.objective.prepare(batch)
         if learner.replay is not None:
             figures = learner.replay((batch, prepared), learner.objective.phase())  # type: ignore[operator]
         else:
@@ -189,9 +193,7 @@ def _epoch(
 def _learn(stage: Stage, learner: Learner, batch: Batch, prepared: Any, last: bool = True) -> dict[str, Tensor]:
     """Forward, backward and, when the last of the accumulated batches is in, an update; gives the figures to log."""
     optimiser, scaler = learner.optimiser, learner.scaler
-    mixed = stage.precision != "float32"
-    kind, precision = batch.owner.device.type, getattr(torch, stage.precision)
-    with torch.autocast(kind, precision, enabled=mixed, cache_enabled=not recording()):
+    with _precision(stage, batch):
         figures: dict[str, Tensor] = learner.wrapped(batch) if prepared is None else learner.wrapped(batch, prepared)
     loss = figures["loss"] / stage.accumulate
     (scaler.scale(loss) if scaler else loss).backward()
@@ -210,6 +212,11 @@ def _learn(stage: Stage, learner: Learner, batch: Batch, prepared: Any, last: bo
             optimiser.step()
         optimiser.zero_grad(set_to_none=True)
     return {name: value.detach().double() for name, value in figures.items() if value.numel() == 1}
+
+
+def _precision(stage: Stage, batch: Batch) -> torch.autocast:
+    kind, mixed = batch.owner.device.type, stage.precision != "float32"
+    return torch.autocast(kind, getattr(torch, stage.precision), enabled=mixed, cache_enabled=not recording())
 
 
 def _finite(figures: dict[str, float], stage: Stage) -> dict[str, float]:

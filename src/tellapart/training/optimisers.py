@@ -73,6 +73,12 @@ class AdamP(torch.optim.Optimizer):
         }
         super().__init__(params, defaults)
 
+    def __setstate__(self, state: dict) -> None:
+        """Checkpoints do not say whether their steps were replayed: that is the machine's business, not the run's."""
+        super().__setstate__(state)
+        for settings in self.param_groups:
+            settings.setdefault("capturable", False)
+
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         for settings in self.param_groups:

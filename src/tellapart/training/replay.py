@@ -15,12 +15,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tellapart.errors import InputError
 from tellapart.recording import recorded
 
 WARM_UP = 3
 """Steps that run as usual before any is recorded."""
 MOST = 48
 """Recordings that are kept; they share their memory, but each has a copy of its batch."""
+
+REPLAYABLE = ("adam", "adamw", "adamp")
+"""Optimisers that can count their steps on a device; torch's SGD asks for its rate at every step."""
 
 Figures = dict[str, Tensor]
 
@@ -44,11 +48,15 @@ class Replay:
         self.steps = 0
         self.met: Counter[Hashable] = Counter()
         self.recordings: dict[Hashable, Recording] = {}
-        self.pool = torch.cuda.graph_pool_handle()
+        self.phase: Hashable = None
 
     def __call__(self, inputs: Any, phase: Hashable) -> Figures:
         tensors = tensors_of(inputs)
-        key = (phase, *((*tensor.shape, tensor.dtype) for tensor in tensors))
+        if phase != self.phase:  # an earlier phase does not come back, and its recordings would only take up room
+            self.recordings.clear()
+            self.met.clear()
+            self.phase = phase
+        key = tuple((*tensor.shape, tensor.dtype) for tensor in tensors)
         found = self.recordings.get(key)
         self.steps += 1
         if found is None:
@@ -63,18 +71,26 @@ class Replay:
 
     def _record(self, inputs: Any, tensors: list[Tensor]) -> Recording:
         """Record, without taking, the step of this batch."""
+        if not self.recordings:
+            self.pool = torch.cuda.graph_pool_handle()
         held = [tensor.clone() for tensor in tensors]
         own = with_tensors(inputs, iter(held))
         graph = torch.cuda.CUDAGraph()
         # Batches are made in another thread meanwhile: what it asks of the driver must not spoil the recording.
-        with recorded(), torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
-            figures = self.step(own)
-            together = torch.stack([value.double() for value in figures.values()])
+        try:
+            with recorded(), torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
+                figures = self.step(own)
+                together = torch.stack([value.double() for value in figures.values()])
+        except RuntimeError as error:
+            raise InputError(
+                f"A step of this stage could not be recorded ({str(error).splitlines()[0]}); train without --replay."
+            ) from error
         return Recording(graph, held, list(figures), together)
 
 
 def tensors_of(tree: Any) -> list[Tensor]:
-    """All tensors in nested dataclasses, mappings and tuples, in a fixed order."""
+    """All tensors in nested dataclasses, mappings and tuples, in a fixed order; nothing else may be in them, since a
+    replay would not see it change."""
     if isinstance(tree, Tensor):
         return [tree]
     return [tensor for part in _parts(tree) for tensor in tensors_of(part)]
@@ -100,7 +116,9 @@ def _parts(tree: Any) -> list[Any]:
         return list(tree)
     if is_dataclass(tree) and not isinstance(tree, type):
         return [getattr(tree, f.name) for f in fields(tree)]
-    return []
+    if tree is None:
+        return []
+    raise TypeError(f"a {type(tree).__name__} among a step's inputs would stay as it was when the step was recorded")
 
 
 def make_replayable(optimiser: torch.optim.Optimizer, device: torch.device) -> None:

@@ -71,8 +71,9 @@ class TrainSettings:
     resident: bool = False
     """Keep all features on the device: fastest where they fit."""
     replay: bool = False
-    """Record training steps as CUDA graphs and replay them: several times as fast for small models on a GPU. Objectives
-    that ask for numbers at every step (rewards, adversaries) train as usual."""
+    """Record training steps as CUDA graphs and replay them: several times as fast for small models on a GPU. Stages
+    whose objective asks for numbers at every step (rewards, adversaries), sgd, float16, `accumulate` and several
+    processes train as usual."""
     tensorboard: bool = False
     """Write TensorBoard files too (needs tensorboard installed)."""
     quiet: bool = False
@@ -238,7 +239,7 @@ def _context(
             stage.sampling.longest,
             settings.resident,
             stage.sampling.views,
-            REPLAYED_WIDTH if settings.replay else 1,
+            REPLAYED_WIDTH if settings.replay and device.type == "cuda" else 1,
         ),
         store=store,
         device=device,
