@@ -13,7 +13,7 @@ from tellapart.metrics.bleu import bleu
 from tellapart.metrics.cider import cider_d
 from tellapart.objectives.context import Context
 from tellapart.objectives.rewards import Rewards
-from tellapart.objectives.self_critical import SelfCritical
+from tellapart.objectives.self_critical import SelfCritical, greedy_rewards
 from tellapart.recording import recorded
 from tellapart.types import Batch, Encoded, Images, Texts
 from tiny_world import tiny_context
@@ -87,7 +87,7 @@ def test_loss_written_out(context: Context, baseline: str) -> None:
     for row, reward in enumerate(rewards.tolist()):
         picture = row // 3
         if baseline == "greedy":
-            against = objective.greedy_rewards(batch)[picture].item()
+            against = greedy_rewards(objective.config, objective.model, objective.reward, batch)[picture].item()
         else:
             against = (rewards[picture * 3 : picture * 3 + 3].sum().item() - reward) / 2
         total -= float(drawn.word_log_probability[row].detach().sum()) * (reward - against)

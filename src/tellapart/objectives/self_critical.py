@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -44,88 +46,97 @@ class SelfCritical:
     gradient flows through the drawing itself, dropout and all, as in the released code of the papers."""
 
     def build(self, model: nn.Module, context: Context) -> SelfCriticalObjective | RereadObjective:
-        drawing = SelfCriticalObjective(self, model, self.rewards.build(context))
-        return RereadObjective(drawing, len(context.inputs.vocabulary)) if self.reread else drawing
+        if self.baseline not in BASELINES:
+            raise InputError(f"There is no baseline '{self.baseline}'; choose one of {', '.join(BASELINES)}.")
+        if self.baseline == "leave-one-out" and self.samples < 2:
+            raise InputError("The leave-one-out baseline needs at least two samples a picture.")
+        objective = RereadObjective if self.reread else SelfCriticalObjective
+        return objective(self, model, self.rewards.build(context))
 
 
 class SelfCriticalObjective(nn.Module):
+    """The gradient flows through the drawing itself."""
+
     def __init__(self, config: SelfCritical, model: nn.Module, reward: CaptionReward) -> None:
         super().__init__()
-        if config.baseline not in BASELINES:
-            raise InputError(f"There is no baseline '{config.baseline}'; choose one of {', '.join(BASELINES)}.")
-        if config.baseline == "leave-one-out" and config.samples < 2:
-            raise InputError("The leave-one-out baseline needs at least two samples a picture.")
         self.config, self.reward = config, reward
         self.model = as_captioner(model)
-        self.loss = PolicyGradient()
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         drawn = sample(self.model, batch.images, self.config.samples, max_words=self.config.max_words)
-        rewards, advantage = self.judge(drawn.tokens, batch)
         assert drawn.word_log_probability is not None
-        return self.figures(drawn.tokens, drawn.word_log_probability, rewards, advantage)
-
-    def owner(self, batch: Batch) -> Tensor:
-        """Whose picture each drawn sentence is about [I * samples]."""
-        return torch.arange(len(batch.images), device=batch.owner.device).repeat_interleave(self.config.samples)
-
-    def judge(self, tokens: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Rewards of drawn sentences [N, T] and how far they are above the baseline, [N] each."""
-        owner = self.owner(batch)
-        rewards = self.reward(tokens, batch, owner)  # [I * each]
-        greedily = self.config.baseline == "greedy"
-        baseline = self.greedy_rewards(batch)[owner] if greedily else leave_one_out(rewards, self.config.samples)
-        return rewards, rewards - baseline
-
-    def figures(self, tokens: Tensor, words: Tensor, rewards: Tensor, advantage: Tensor) -> dict[str, Tensor]:
-        """The loss from the log-probabilities of the words drawn [N, T], and what is worth logging."""
-        mask = tokens != PAD
-        return {
-            "loss": global_mean(self.loss.total(words, advantage, mask), mask.sum()),
-            "reward": rewards.mean(),
-            "advantage": advantage.mean(),
-            "words": mask.sum(1).float().mean(),
-        }
-
-    @torch.no_grad()
-    def greedy_rewards(self, batch: Batch) -> Tensor:
-        """[I]: what the model gets for its own likeliest words, without dropout."""
-        was_training = self.model.training
-        self.model.eval()
-        said = greedy(self.model, batch.images, self.config.max_words)
-        self.model.train(was_training)
-        return self.reward(said.tokens, batch, torch.arange(len(batch.images), device=batch.owner.device))
+        rewards, advantage = judged(self.config, self.model, self.reward, drawn.tokens, batch)
+        return figures(drawn.tokens, drawn.word_log_probability, rewards, advantage)
 
 
 class RereadObjective(Recordable):
-    """SCST in two parts: drawing and judging on the one hand, the gradient of the words' likelihood on the other."""
+    """Drawing and judging on the one hand, the gradient of the words' likelihood on the other."""
 
-    never: Tensor
-
-    def __init__(self, drawing: SelfCriticalObjective, words: int) -> None:
+    def __init__(self, config: SelfCritical, model: nn.Module, reward: CaptionReward) -> None:
         super().__init__()
-        self.model, self.config = drawing.model, drawing.config
-        self._drawing = (drawing,)  # in a tuple, so that the model is not registered twice
-        self.register_buffer("never", torch.zeros(words, dtype=torch.bool), persistent=False)
-        self.never[list(NEVER_SAID)] = True
+        self.config, self.reward = config, reward
+        self.model = as_captioner(model)
 
     @torch.no_grad()
     def prepare(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """Sentences drawn [N, words + END], their rewards and advantages [N]."""
-        (drawing,) = self._drawing
-        was_training = self.model.training
-        self.model.eval()
-        tokens = sample(self.model, batch.images, self.config.samples, max_words=self.config.max_words).tokens
-        self.model.train(was_training)
-        rewards, advantage = drawing.judge(tokens, batch)
+        with undisturbed(self.model):
+            tokens = sample(self.model, batch.images, self.config.samples, max_words=self.config.max_words).tokens
+        rewards, advantage = judged(self.config, self.model, self.reward, tokens, batch)
         return functional.pad(tokens, (0, self.config.max_words + 1 - tokens.shape[1])), rewards, advantage
 
     def forward(self, batch: Batch, prepared: tuple[Tensor, Tensor, Tensor] | None = None) -> dict[str, Tensor]:
         tokens, rewards, advantage = self.prepare(batch) if prepared is None else prepared
-        (drawing,) = self._drawing
-        found = predictions(self.model, batch.images, with_start(tokens), drawing.owner(batch))
-        found = replace(found, logits=found.logits.masked_fill(self.never, -torch.inf))
-        words = word_log_probabilities(found)  # [N, T]
+        found = predictions(self.model, batch.images, with_start(tokens), drawn_owner(batch, self.config.samples))
+        ids = torch.arange(found.logits.shape[1], device=tokens.device)
+        sayable = torch.stack([ids != word for word in NEVER_SAID]).all(0)  # [V]
+        words = word_log_probabilities(replace(found, logits=found.logits.masked_fill(~sayable, -torch.inf)))  # [N, T]
         # After the most words a sentence may have, nothing but END could follow.
         words = functional.pad(words[:, : self.config.max_words], (0, 1))
-        return drawing.figures(tokens, words, rewards, advantage)
+        return figures(tokens, words, rewards, advantage)
+
+
+def drawn_owner(batch: Batch, each: int) -> Tensor:
+    """Whose picture each drawn sentence is about [I * each]."""
+    return torch.arange(len(batch.images), device=batch.owner.device).repeat_interleave(each)
+
+
+def judged(
+    config: SelfCritical, model: nn.Module, reward: CaptionReward, tokens: Tensor, batch: Batch
+) -> tuple[Tensor, Tensor]:
+    """Rewards of drawn sentences [N, T] and how far they are above the baseline, [N] each."""
+    owner = drawn_owner(batch, config.samples)
+    rewards = reward(tokens, batch, owner)
+    if config.baseline == "greedy":
+        return rewards, rewards - greedy_rewards(config, model, reward, batch)[owner]
+    return rewards, rewards - leave_one_out(rewards, config.samples)
+
+
+@torch.no_grad()
+def greedy_rewards(config: SelfCritical, model: nn.Module, reward: CaptionReward, batch: Batch) -> Tensor:
+    """[I]: what the model gets for its own likeliest words, without dropout."""
+    with undisturbed(model):
+        said = greedy(as_captioner(model), batch.images, config.max_words)
+    return reward(said.tokens, batch, drawn_owner(batch, 1))
+
+
+def figures(tokens: Tensor, words: Tensor, rewards: Tensor, advantage: Tensor) -> dict[str, Tensor]:
+    """The loss from the log-probabilities of the words drawn [N, T], and what is worth logging."""
+    mask = tokens != PAD
+    return {
+        "loss": global_mean(PolicyGradient().total(words, advantage, mask), mask.sum()),
+        "reward": rewards.mean(),
+        "advantage": advantage.mean(),
+        "words": mask.sum(1).float().mean(),
+    }
+
+
+@contextmanager
+def undisturbed(model: nn.Module) -> Iterator[None]:
+    """Without dropout, and as it was afterwards."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
