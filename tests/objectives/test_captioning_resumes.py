@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 from small_recipes import small_pack, small_recipe
 from tellapart.training import loop
 from tellapart.training.recipe import Recipe
+from tellapart.training.registry import override
 from tellapart.training.train import TrainSettings, train_recipe
 
 
@@ -17,8 +18,8 @@ class Stopped(Exception):
     pass
 
 
-def short(name: str) -> Recipe:
-    recipe = small_recipe(name)
+def short(name: str, *overrides: str) -> Recipe:
+    recipe = override(small_recipe(name), overrides)
     stages = tuple(
         replace(stage, epochs=2, patience=0, sampling=replace(stage.sampling, batch=4, steps=3))
         for stage in recipe.stages
@@ -26,20 +27,25 @@ def short(name: str) -> Recipe:
     return replace(recipe, stages=stages)
 
 
+READS_ITSELF = tuple(f"mle.objective.sampling_{name}" for name in ("every=1", "rise=0.25"))
+
+
 @pytest.mark.parametrize(
-    "name",
+    "recipe",
     [
-        "neuraltalk2-cl",
-        "adaptive-attention-il",
-        "adaptive-attention-gan",
-        "neuraltalk2-cl-adaptive-attention",
-        "tell-best",
+        short("neuraltalk2-cl"),
+        short("adaptive-attention-il"),
+        short("adaptive-attention-gan"),
+        short("neuraltalk2-cl-adaptive-attention"),
+        short("tell-best"),
+        short("tell-best", "scst.objective.reread=true"),
+        short("tell-best-mle", *READS_ITSELF),
     ],
+    ids=lambda recipe: recipe.name,
 )
-def test_resumed_equals_uninterrupted(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resumed_equals_uninterrupted(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Six steps a stage; stopped after the second step of the last stage, mid-epoch, and gone on with."""
     pack = small_pack(tmp_path / "pack").folder
-    recipe = short(name)
 
     def settings(out: str, resume: bool = False) -> TrainSettings:
         return TrainSettings(data=pack, out=tmp_path / out, resume=resume, quiet=True, save_every=0.0)
