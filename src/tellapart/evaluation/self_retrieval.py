@@ -8,6 +8,8 @@ pictures where the captioner can (`advance`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -23,9 +25,29 @@ from tellapart.types import Images, State
 
 RANKS = (1, 5, 50, 500)
 SENTENCES_AT_ONCE = 2000
-ROWS_AT_ONCE = 1024
-SUMMED_AT_ONCE = 256
-BYTES_AT_ONCE = 16 * 2**20
+
+
+@dataclass(frozen=True)
+class Portions:
+    """How much is computed at once."""
+
+    pictures: int
+    rows: int
+    """Prefixes with a picture in one step."""
+    summed: int
+    """Of these, in one sum over all words."""
+    state: int
+    """Bytes of a captioner's memories."""
+
+
+ON_A_PROCESSOR = Portions(64, 1024, 256, 16 * 2**20)
+"""Small enough for what a step computes to stay in the cache."""
+ON_A_GPU = Portions(256, 2**14, 2**13, 2**30)
+"""Large enough to keep it busy."""
+
+
+def portions(device: torch.device) -> Portions:
+    return ON_A_PROCESSOR if device.type == "cpu" else ON_A_GPU
 
 
 @torch.no_grad()
@@ -61,9 +83,10 @@ def score_captions(
     unique, row = torch.unique(tokens, dim=0, return_inverse=True)  # sorted, so that neighbours share beginnings
     trees = [prefix_tree(part) for part in unique.split(SENTENCES_AT_ONCE)]
     columns = []
-    for first in range(0, len(pictures), 64):
-        images = context.batches.images(pictures[first : first + 64])
-        columns.append(torch.cat([score_tree(model, images, tree, normaliser) for tree in trees]))  # [U, 64]
+    each = portions(context.device).pictures
+    for first in range(0, len(pictures), each):
+        images = context.batches.images(pictures[first : first + each])
+        columns.append(torch.cat([score_tree(model, images, tree, normaliser) for tree in trees]))  # [U, each]
     return torch.cat(columns, 1)[row]
 
 
@@ -79,7 +102,7 @@ def score_tree(model: Captioner, images: Images, tree: Prefixes, normaliser: tor
     shared = set(getattr(model, "picture_state", ()))
     size = sum(value[0].numel() * value.element_size() for name, value in state.items() if name not in shared)
     widest = max(len(level.word) for level in tree.levels)
-    together = max(1, BYTES_AT_ONCE // (size * widest))
+    together = max(1, portions(images.features.device).state // (size * widest))
     reader = Reader(model, tree, normaliser) if isinstance(model, SharedCaptioner) else None
     parts = []
     for first in range(0, len(images), together):
@@ -91,7 +114,7 @@ def score_tree(model: Captioner, images: Images, tree: Prefixes, normaliser: tor
 def _walk(model: Captioner, state: State, tree: Prefixes, reader: Reader | None) -> Tensor:
     """ln p of every prefix of the tree for P pictures [P, prefixes of all levels].
 
-    A level is taken some pictures at a time, few enough for all that a step computes to stay in a processor's cache.
+    A level is taken some pictures at a time (`Portions`).
     """
     first = next(iter(state.values()))
     pictures, device = len(first), first.device
@@ -102,7 +125,7 @@ def _walk(model: Captioner, state: State, tree: Prefixes, reader: Reader | None)
     found = []
     for depth, level in enumerate(tree.levels):
         read, goes_on = len(words), level.parent[level.kept]
-        each = max(1, ROWS_AT_ONCE // read)
+        each = max(1, portions(device).rows // read)
         said = []
         after = {name: state[name].new_empty(pictures, len(goes_on), *state[name].shape[1:]) for name in memory}
         for start in range(0, pictures, each):
@@ -158,10 +181,10 @@ class Reader:
 
 
 def _log_sum(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """ln of the sum of exp over all words [N], in blocks of rows small enough to stay in a processor's cache."""
+    """ln of the sum of exp over all words [N], some rows at a time."""
     sums = []
-    for block in hidden.split(SUMMED_AT_ONCE):
-        logits = functional.linear(block.to(weight.dtype), weight, bias)  # [256, V]
+    for block in hidden.split(portions(hidden.device).summed):
+        logits = functional.linear(block.to(weight.dtype), weight, bias)  # [n, V]
         # What a word's logit has more than its log_softmax; torch has no quicker sum of exponentials.
         sums.append(logits[:, 0].float() - functional.log_softmax(logits, -1, dtype=torch.float32)[:, 0])
     return torch.cat(sums)
