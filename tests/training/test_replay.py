@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from recording_world import NoQuestions, PretendedReplay
 from small_recipes import small_pack, small_recipe
-from tellapart.recipes import contrastive_captioning, convse, find_best, ltd, scan
+from tellapart.recipes import contrastive_captioning, convse, find_best, ltd, scan, tell_averaged
 from tellapart.recording import recorded, recording
 from tellapart.training.optimisers import AdamP
 from tellapart.training.replay import (
@@ -22,7 +22,8 @@ from tellapart.training.replay import (
 from tellapart.training.train import TrainSettings, train_recipe
 from tellapart.types import Images, Texts
 
-NAMES = [recipe.name for paper in (convse, ltd, scan, find_best, contrastive_captioning) for recipe in paper.RECIPES]
+PAPERS = (convse, ltd, scan, find_best, contrastive_captioning, tell_averaged)
+NAMES = [recipe.name for paper in PAPERS for recipe in paper.RECIPES]
 
 
 @pytest.fixture(scope="module")

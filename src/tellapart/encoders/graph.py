@@ -43,7 +43,7 @@ def masked_norm(norm: nn.BatchNorm1d, rows: Tensor, mask: Tensor) -> Tensor:
     # The same in sums over all rows, since a recorded step cannot leave rows out.
     rows = rows if rows.dtype == torch.float64 else rows.float()
     kept = mask.unsqueeze(-1).to(rows.dtype)
-    count = kept.sum()
+    count = kept.sum().clamp(min=1)
     mean = (rows * kept).sum((0, 1)) / count
     centred = rows - mean
     spread = (centred.square() * kept).sum((0, 1)) / count

@@ -42,7 +42,7 @@ class SelfCritical:
     """Where a sentence is cut off."""
     reread: bool = field(default=False, metadata=LATER)
     """Sentences are drawn without dropout and without gradient, and then read for it: the model is judged by what it
-    would say when asked, and steps can be replayed (`train --replay`), several times as fast on a GPU. False: the
+    would say when asked, and steps can be replayed (`train --replay`). False: the
     gradient flows through the drawing itself, dropout and all, as in the released code of the papers."""
 
     def build(self, model: nn.Module, context: Context) -> SelfCriticalObjective | RereadObjective:

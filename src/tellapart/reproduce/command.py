@@ -51,7 +51,7 @@ class ReproduceOptions:
     resident: bool = False
     """Keep all features on the device: fastest where they fit."""
     replay: bool = False
-    """Record training steps as CUDA graphs and replay them: several times as fast for small models on a GPU."""
+    """Record training steps as CUDA graphs and replay them, for models so small that a GPU waits for Python."""
     add: tuple[Path, ...] = ()
     """Run folders, or caches, made on other machines, to be added to the cache first."""
     out: Path = Path("reproduced")

@@ -1,7 +1,7 @@
 """A training step recorded once as a CUDA graph and replayed with every batch of the same shapes.
 
-Small models keep a GPU waiting: a step of a thousand kernels takes Python ten times as long to launch as the GPU to
-compute. Replayed, a step is one launch. The first steps run as usual, so that everything a step makes once is made;
+Small models keep a GPU waiting: Python takes longer to launch the kernels of a step than the GPU to compute them.
+Replayed, a step is one launch. The first steps run as usual, so that everything a step makes once is made;
 then each shape that comes again is recorded, and shapes that stay rare go on as usual.
 """
 
@@ -49,6 +49,7 @@ class Replay:
         self.met: Counter[Hashable] = Counter()
         self.recordings: dict[Hashable, Recording] = {}
         self.phase: Hashable = None
+        self.pool: Any = None  # memory that the recordings of a phase share
 
     def __call__(self, inputs: Any, phase: Hashable) -> Figures:
         tensors = tensors_of(inputs)

@@ -71,7 +71,7 @@ class TrainSettings:
     resident: bool = False
     """Keep all features on the device: fastest where they fit."""
     replay: bool = False
-    """Record training steps as CUDA graphs and replay them: several times as fast for small models on a GPU. Stages
+    """Record training steps as CUDA graphs and replay them, for models so small that a GPU waits for Python. Stages
     whose objective asks for numbers at every step (rewards, adversaries), sgd, float16, `accumulate` and several
     processes train as usual."""
     tensorboard: bool = False

@@ -60,8 +60,8 @@ class ExtractSettings:
     count: int = 36
     """Regions a picture: the best detections, filled up with fixed boxes."""
     named: bool = False
-    """Regions also say what the detector called them: its score at one more number for each name there is. A small
-    backbone learns from a better detector so."""
+    """Regions also say what the detector called them: its score at one more number for each name there is, so that a
+    small backbone can learn from a better detector."""
     flip: bool = False
     """Also write NAME-flip, the features of the mirror images; training may draw from both."""
     imports: Path | None = None
