@@ -21,8 +21,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tellapart.attention_blocks import Arranged, arrange, clean, contexts_of, cut_up, queries_of, query_mask
 from tellapart.errors import InputError
-from tellapart.recording import recording
 from tellapart.types import Encoded
 
 AGGREGATIONS = ("mean", "sum", "max", "logsumexp")
@@ -59,7 +59,7 @@ def cross_attention(images: Encoded, texts: Encoded, attention: Attention, block
     contexts, queries = (images, texts) if attention.direction == "t2i" else (texts, images)
     limit = block or BLOCK.get(contexts.vectors.device.type, BLOCK["cpu"])
     with torch.autocast(contexts.vectors.device.type, enabled=False):
-        seen, looking = _arrange(contexts), _arrange(queries)
+        seen, looking = arrange(contexts), arrange(queries)
         scores = _Scores.apply(seen.vectors, looking.vectors, seen, looking, attention, limit)
     scores = scores[seen.back][:, looking.back]
     return scores if attention.direction == "t2i" else scores.t()
@@ -73,51 +73,11 @@ def attention_weights(images: Encoded, texts: Encoded, attention: Attention) -> 
     For image-to-text attention, where each region looks among the words: [N, R, T].
     """
     contexts, queries = (images, texts) if attention.direction == "t2i" else (texts, images)
-    seen, seen_mask = _clean(contexts)
-    looking, looking_mask = _clean(queries)
+    seen, seen_mask = clean(contexts)
+    looking, looking_mask = clean(queries)
     similarity = seen @ looking.transpose(1, 2)  # [N, X, Y]
     weights = _weights(similarity.unsqueeze(-1), seen_mask, attention).squeeze(-1)  # [N, X, Y]
     return weights.transpose(1, 2) * looking_mask.unsqueeze(-1)
-
-
-@dataclass(frozen=True)
-class _Arranged:
-    """Sets of vectors, real ones first, shortest sets first: neighbours share a block and need little padding."""
-
-    vectors: Tensor  # [N, L, E]; masked rows are zero
-    mask: Tensor  # [N, L]
-    counts: Tensor  # [N] real rows, at least 1
-    sizes: list[int]  # the same, on the host
-    back: Tensor  # [N] where each original set stands now
-    recorded: bool = False
-    """While a step is recorded: real rows lie anywhere, and `sizes` are upper bounds."""
-
-
-def _clean(encoded: Encoded) -> tuple[Tensor, Tensor]:
-    """Vectors with zeros where masked, and the mask. A set with nothing in it keeps one zero vector: it scores 0."""
-    vectors = encoded.vectors if encoded.vectors.dtype == torch.float64 else encoded.vectors.float()
-    if encoded.mask is None:
-        return vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
-    mask = encoded.mask.clone()
-    vectors = vectors * encoded.mask.unsqueeze(-1)
-    mask[:, 0] |= ~mask.any(1)
-    return vectors, mask
-
-
-def _arrange(encoded: Encoded) -> _Arranged:
-    vectors, mask = _clean(encoded)
-    counts = mask.sum(1)
-    if recording():  # every set is taken to be as long as the longest may be; the mask says how long it is
-        count, longest = mask.shape
-        return _Arranged(vectors, mask, counts, [longest] * count, torch.arange(count, device=mask.device), True)
-    by_size = counts.argsort(stable=True)
-    front = (~mask[by_size]).long().argsort(dim=1, stable=True)  # [N, L]: real rows before masked ones
-    longest = int(counts.max().item()) if len(counts) else 0
-    front = front[:, :longest]
-    vectors = vectors[by_size.unsqueeze(1), front]
-    counts = counts[by_size]
-    mask = torch.arange(longest, device=mask.device) < counts.unsqueeze(1)
-    return _Arranged(vectors, mask, counts, counts.tolist(), by_size.argsort())
 
 
 def _weights(similarity: Tensor, context_mask: Tensor | None, attention: Attention) -> Tensor:
@@ -208,19 +168,19 @@ class _Scores(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, seen_vectors: Tensor, looking_vectors: Tensor, seen: _Arranged, looking: _Arranged,
+        ctx: Any, seen_vectors: Tensor, looking_vectors: Tensor, seen: Arranged, looking: Arranged,
         attention: Attention, limit: int,
     ) -> Tensor:  # fmt: skip
         ctx.save_for_backward(seen_vectors, looking_vectors)
         ctx.seen, ctx.looking, ctx.attention, ctx.limit = seen, looking, attention, limit
         scores = seen_vectors.new_empty(len(seen.sizes), len(looking.sizes))
-        queries = [_queries(looking_vectors, looking, part) for part in _parts(looking.sizes, limit)]
-        for rows in _parts(seen.sizes, limit):
-            contexts, gram, mask = _contexts(seen_vectors, seen, rows)
-            for columns, (vectors, lengths) in zip(_parts(looking.sizes, limit), queries):
+        queries = [queries_of(looking_vectors, looking, part) for part in cut_up(looking.sizes, limit)]
+        for rows in cut_up(seen.sizes, limit):
+            contexts, gram, mask = contexts_of(seen_vectors, seen, rows)
+            for columns, (vectors, lengths) in zip(cut_up(looking.sizes, limit), queries):
                 block = _score_block(contexts, gram, mask, vectors, lengths, attention)
                 scores[rows[0] : rows[1], columns[0] : columns[1]] = _aggregate(
-                    block.cosines, *_query_mask(looking, columns), attention
+                    block.cosines, *query_mask(looking, columns), attention
                 )
         return scores
 
@@ -228,19 +188,19 @@ class _Scores(torch.autograd.Function):
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
         seen_vectors, looking_vectors = ctx.saved_tensors
         seen, looking, attention, limit = ctx.seen, ctx.looking, ctx.attention, ctx.limit
-        parts = _parts(looking.sizes, limit)
-        queries = [_queries(looking_vectors, looking, part) for part in parts]
+        parts = cut_up(looking.sizes, limit)
+        queries = [queries_of(looking_vectors, looking, part) for part in parts]
         query_slopes = [torch.zeros_like(vectors) for vectors, _ in queries]
         length_slopes = [torch.zeros_like(lengths) for _, lengths in queries]
         seen_slope = torch.zeros_like(seen_vectors)
-        for first, last, longest in _parts(seen.sizes, limit):
-            contexts, gram, mask = _contexts(seen_vectors, seen, (first, last, longest))
+        for first, last, longest in cut_up(seen.sizes, limit):
+            contexts, gram, mask = contexts_of(seen_vectors, seen, (first, last, longest))
             context_slope, gram_slope = torch.zeros_like(contexts), torch.zeros_like(gram)
             for place, columns in enumerate(parts):
                 vectors, lengths = queries[place]
                 block = _score_block(contexts, gram, mask, vectors, lengths, attention)
                 wanted = slope[first:last, columns[0] : columns[1]]
-                cosine_slope = _aggregation_slope(block.cosines, _query_mask(looking, columns), attention, wanted)
+                cosine_slope = _aggregation_slope(block.cosines, query_mask(looking, columns), attention, wanted)
                 similarity, gram_part, length_part = _block_gradient(
                     block, cosine_slope, attention, lengths, always=seen.recorded
                 )
@@ -257,41 +217,6 @@ class _Scores(torch.autograd.Function):
             total = query_slopes[place] + length_slopes[place].unsqueeze(-1) * direction  # [Y, m, E]
             looking_slope[first:last, :longest] = total.transpose(0, 1)
         return seen_slope, looking_slope, None, None, None, None
-
-
-Part = tuple[int, int, int]
-"""First set, last + 1, and the size of the largest: sets are sorted by size, so that is the last one's."""
-
-
-def _parts(sizes: list[int], limit: int) -> list[Part]:
-    """Runs of sets that hold about sqrt(limit) vectors when padded, so that a block of two runs holds `limit` pairs."""
-    most = max(1, int(limit**0.5))
-    parts, first = [], 0
-    for place in range(1, len(sizes) + 1):
-        if place == len(sizes) or sizes[place] * (place + 1 - first) > most:
-            parts.append((first, place, sizes[place - 1]))
-            first = place
-    return parts
-
-
-def _contexts(vectors: Tensor, seen: _Arranged, part: Part) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Contexts [n, X, E], their Gram matrices [n, X, X], and a mask where sizes differ."""
-    first, last, longest = part
-    contexts = vectors[first:last, :longest].contiguous()
-    mask = None if not seen.recorded and seen.sizes[first] == longest else seen.mask[first:last, :longest]
-    return contexts, contexts @ contexts.transpose(1, 2), mask
-
-
-def _queries(vectors: Tensor, looking: _Arranged, part: Part) -> tuple[Tensor, Tensor]:
-    """Queries [Y, m, E] and their lengths [Y, m]. Sets come last so that every reduction runs over a strided axis."""
-    first, last, longest = part
-    queries = vectors[first:last, :longest].transpose(0, 1).contiguous()
-    return queries, torch.linalg.vector_norm(queries, dim=-1)
-
-
-def _query_mask(looking: _Arranged, part: Part) -> tuple[Tensor, Tensor]:
-    first, last, longest = part
-    return looking.mask[first:last, :longest], looking.counts[first:last]
 
 
 def _aggregation_slope(cosines: Tensor, mask: tuple[Tensor, Tensor], attention: Attention, slope: Tensor) -> Tensor:

@@ -6,11 +6,20 @@ from collections.abc import Sequence
 
 from tellapart.errors import InputError
 from tellapart.reproduce.table import Table
-from tellapart.reproduce.tables import contrastive_captioning, convse, find, grounded_captioning, ltd, r2m, tell
+from tellapart.reproduce.tables import (
+    contrastive_captioning,
+    convse,
+    find,
+    grounded_captioning,
+    ltd,
+    ltd_ours,
+    r2m,
+    tell,
+)
 
 TABLES: dict[str, Table] = {
     table.name: table
-    for paper in (convse, ltd, find, contrastive_captioning, grounded_captioning, r2m, tell)
+    for paper in (convse, ltd, ltd_ours, find, contrastive_captioning, grounded_captioning, r2m, tell)
     for table in paper.TABLES
 }
 

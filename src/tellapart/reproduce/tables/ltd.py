@@ -1,4 +1,4 @@
-"""Tables and Figure 3 of the latent target decoding paper, and one of ours: a learning rate that rises by accident."""
+"""Tables and Figure 3 of the latent target decoding paper."""
 
 from __future__ import annotations
 
@@ -273,50 +273,4 @@ FIGURE3 = Table(
     notes=(DATA, "The figure names five bounds and says four; all five are here."),
 )
 
-PHASES = ("warm-up", "fine-tune")
-RISING = ("fine-tune.optimiser.rate=2e-4", "fine-tune.schedule.kind=cosine-rising")
-MODELS = {"InfoNCE": "ltd-baseline", "InfoNCE + LTD": "ltd-baseline-ltd", "triplet + LTD": "ltd-triplet-ltd"}
-
-RISING_RATE = Table(
-    name="ltd/rising-rate",
-    paper=PAPER,
-    title="The second phase's learning rate: from a tenth down, as intended, or from zero up to 2e-4, as released",
-    columns=RECALL,
-    rows=tuple(
-        row
-        for name, recipe in MODELS.items()
-        for row in (Row(f"{name}, falling", recipe), Row(f"{name}, rising", recipe, RISING))
-    ),
-    claims=tuple(
-        Claim(f"The rising rate helps {name}.", (Greater(f"{name}, rising", f"{name}, falling", "R@sum"),))
-        for name in MODELS
-    ),
-    notes=(DATA, "The best epoch is chosen on validation, so a rate that ends too high cannot hurt much."),
-)
-
-LEARNED = ("warm-up.frozen=", "warm-up.model.word_width=300", "warm-up.model.word_vectors=")
-WHY_LOWER = Table(
-    name="ltd/why-lower",
-    paper=PAPER,
-    title="Why the baseline lies below VSE++ on a small pack: one thing changed at a time",
-    columns=(*RETRIEVAL, RSUM),
-    rows=(
-        Row("BL", "ltd-baseline"),
-        Row("GloVe tuned from the start", "ltd-baseline", ("warm-up.frozen=",)),
-        Row("words of 300, learned", "ltd-baseline", LEARNED),
-        Row("no noise on words", "ltd-baseline", ("warm-up.model.replace_words=0", "warm-up.model.delete_words=0")),
-        Row("temperature 0.1", "ltd-baseline", tuple(f"{s}.objective.contrast.temperature=0.1" for s in PHASES)),
-        Row("best epoch of the warm-up", "ltd-baseline", ("warm-up.keep=best",)),
-        Row("VSE++ (ConVSE's baseline)", "vse++-tuned"),
-    ),
-    claims=(
-        Claim(
-            "It is the frozen word vectors of 50 dimensions.",
-            (Greater("words of 300, learned", "BL", "R@sum", by=20.0),),
-        ),
-    ),
-    seeds=1,
-    notes=(DATA, "No table of the paper."),
-)
-
-TABLES = (TABLE1, TABLE2, TABLE3, FIGURE3, RISING_RATE, WHY_LOWER)
+TABLES = (TABLE1, TABLE2, TABLE3, FIGURE3)
