@@ -1,16 +1,23 @@
-"""`tellapart extract`: features of a pack's pictures (vision/extraction.py)."""
+"""`tellapart extract`: features of a pack's pictures (vision/extraction.py), as asked for or as a run's were made."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from tellapart.vision.extraction import ExtractSettings, extract
+from tellapart.bundled import run_folder
+from tellapart.data.files import read_json
+from tellapart.errors import InputError
+from tellapart.looking import look_of
+from tellapart.vision import extraction
+from tellapart.vision.extraction import ExtractSettings
+from tellapart.vision.store import FeatureStore
 
-__all__ = ["ExtractOptions", "extract"]
+LOOKS = ("backbone", "kind", "resize", "regions_from", "count", "named")
+"""Options that say how pictures are looked at."""
 
 
 @dataclass(frozen=True)
@@ -19,3 +26,27 @@ class ExtractOptions(ExtractSettings):
 
     pack: Positional[Annotated[Path, arg(metavar="PACK")]]
     """The pack, as `tellapart prepare` made it."""
+    like: str = ""
+    """A run whose features are made again for these pictures, so that it can go on learning from them: backbone, kind,
+    resize and regions are its own. bundled:captioner or bundled:matcher for those that came with the package."""
+
+
+def extract(options: ExtractOptions) -> tuple[FeatureStore, ...]:
+    """The finished stores, as `vision.extraction.extract` gives them."""
+    return extraction.extract(_as_in(options) if options.like else options)
+
+
+def _as_in(options: ExtractOptions) -> ExtractOptions:
+    """The options by which a run's features were made."""
+    changed = [name for name in LOOKS if getattr(options, name) != getattr(ExtractOptions, name)]
+    if changed:
+        raise InputError(f"--like says how pictures are looked at, and so does --{changed[0].replace('_', '-')}; "
+                         "leave one away.")  # fmt: skip
+    folder = run_folder(options.like)
+    if not (folder / "data.json").is_file():
+        raise InputError(f"{folder} is not a run folder: it has no data.json. Give a run of `tellapart train`.")
+    look = look_of(read_json(folder / "data.json")["features"], folder)
+    alike = replace(options, backbone=look.backbone, kind=look.kind, resize=look.resize)
+    if look.kind != "regions":
+        return alike
+    return replace(alike, regions_from=look.regions_from, count=look.rows, named=bool(look.names))

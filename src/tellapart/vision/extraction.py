@@ -9,15 +9,13 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
-from tellapart.bundled import run_folder
-from tellapart.data.files import read_json
 from tellapart.data.pack import Pack
 from tellapart.device import usable_device
 from tellapart.errors import InputError
@@ -31,8 +29,6 @@ from tellapart.vision.store_writer import StorePlan, StoreWriter
 
 KINDS = ("vector", "grid", "regions")
 CPU_BATCH, ACCELERATOR_BATCH = 4, 64
-LOOKS = ("backbone", "kind", "resize", "regions_from", "count", "named")
-"""Options that say how pictures are looked at."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +37,6 @@ class ExtractSettings:
 
     pack: Path
     """The pack, as `tellapart prepare` made it."""
-    like: str = ""
-    """A run whose features are made again for these pictures, so that it can go on learning from them: backbone, kind,
-    resize and regions are its own. bundled:captioner or bundled:matcher for those that came with the package."""
     backbone: str = "efficientnet-lite0"
     """efficientnet-lite0, -lite1 or -lite2; a transformers vision model's name or folder; or timm:NAME."""
     kind: str = "grid"
@@ -89,8 +82,6 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
 
         imported = import_features(options.pack, options.imports, options.name, options.overwrite)
         return _told((imported,), options.progress)
-    if options.like:
-        options = _as_in(options)
     kinds = _kinds(options.kind)
     pack = Pack(options.pack)
     if not pack.pictures:
@@ -140,24 +131,6 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
     finally:
         for target in targets:
             target.writer.close()
-
-
-def _as_in(options: ExtractSettings) -> ExtractSettings:
-    """The options by which a run's features were made."""
-    from tellapart.looking import look_of
-
-    changed = [name for name in LOOKS if getattr(options, name) != getattr(ExtractSettings, name)]
-    if changed:
-        raise InputError(f"--like says how pictures are looked at, and so does --{changed[0].replace('_', '-')}; "
-                         "leave one away.")  # fmt: skip
-    folder = run_folder(options.like)
-    if not (folder / "data.json").is_file():
-        raise InputError(f"{folder} is not a run folder: it has no data.json. Give a run of `tellapart train`.")
-    look = look_of(read_json(folder / "data.json")["features"], folder)
-    alike = replace(options, backbone=look.backbone, kind=look.kind, resize=look.resize)
-    if look.kind != "regions":
-        return alike
-    return replace(alike, regions_from=look.regions_from, count=look.rows, named=bool(look.names))
 
 
 def _told(stores: tuple[FeatureStore, ...], aloud: bool) -> tuple[FeatureStore, ...]:
