@@ -25,6 +25,7 @@ from tellapart.captioning.fast_path import (
 from tellapart.captioning.lstm_gates import lstm_step
 from tellapart.captioning.picture_input import PictureInput
 from tellapart.captioning.words import WordTable
+from tellapart.encoders.loop_products import LoopLinear, LoopMix
 from tellapart.errors import InputError
 from tellapart.types import Forced, Images, ModelInputs, State, Step
 
@@ -51,6 +52,16 @@ class UpDown:
 
     def build(self, inputs: ModelInputs) -> UpDownModel:
         return UpDownModel(self, len(inputs.vocabulary), inputs.feature_width)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What every step of a sentence multiplies with."""
+
+    attention: LoopLinear  # [h_language; h_attention] to the attention LSTM's gates
+    language: LoopLinear  # [attended cells; h_attention; h_language] to the language LSTM's gates
+    query: LoopLinear
+    mix: LoopMix | None  # None where several hypotheses share a picture's cells
 
 
 class UpDownModel(nn.Module):
@@ -95,7 +106,8 @@ class UpDownModel(nn.Module):
 
     def advance(self, heard: Tensor, state: State) -> Heard:
         gates = with_pictures(heard, state["whole"], len(state["language_hidden"]))
-        memory, attention = self._advance(gates, tuple(state[name] for name in MEMORY), state, len(gates))
+        memory = tuple(state[name] for name in MEMORY)
+        memory, attention = self._advance(0, memory, state, self._loop(gates.unsqueeze(0), state))
         return Heard(self.dropout(memory[2]), {**state, **dict(zip(MEMORY, memory))}, attention)
 
     def read(self, state: State, tokens: Tensor) -> Read:
@@ -104,11 +116,11 @@ class UpDownModel(nn.Module):
         state = ordered.state
         gates = self.hear(ordered.tokens[:, :-1]) + state["whole"].unsqueeze(1)  # [C, T - 1, 4H]
         memory = tuple(state[name] for name in MEMORY)
-        of_language = self.attention_lstm.weight_ih[:, : self.hidden].T  # once: going back through a slice costs a copy
+        loop = self._loop(gates.transpose(0, 1), state)
         spoken, looks = [], []
-        for gate, rows in zip(gates.unbind(1), ordered.alive):
+        for step, rows in enumerate(ordered.alive):
             memory = tuple(first(part, rows) for part in memory)
-            memory, attention = self._advance(first(gate, rows), memory, state, rows, of_language)
+            memory, attention = self._advance(step, memory, state, loop)
             spoken.append(filled_up(memory[2], len(tokens)))
             looks.append(filled_up(attention, len(tokens)))
         hidden = self.dropout(torch.stack(spoken, 1))  # [C, T - 1, H]
@@ -121,22 +133,34 @@ class UpDownModel(nn.Module):
         read = self.read(self.start(images), tokens)
         return Forced(self.logits(read.hidden), read.attention)
 
-    def _advance(
-        self, gates: Tensor, memory: tuple[Tensor, ...], state: State, rows: int, of_language: Tensor | None = None
-    ) -> tuple[tuple[Tensor, ...], Tensor]:
-        """One step of both LSTMs for the first `rows` hypotheses; also the attention [rows, R].
+    def _loop(self, gates: Tensor, state: State) -> Loop:
+        """The products of T steps for N hypotheses; gates: what the attention LSTM's have already [T, N, 4H]."""
+        attention, language, query = self.attention_lstm, self.language_lstm, self.query
+        shape, cells = gates.shape[:2], state["cells"]
+        bias = language.bias_ih + language.bias_hh
+        return Loop(
+            LoopLinear((attention.weight_ih[:, : self.hidden], attention.weight_hh), gates),
+            LoopLinear(
+                (language.weight_ih[:, : self.hidden], language.weight_ih[:, self.hidden :], language.weight_hh),
+                bias.expand(*shape, -1),
+            ),
+            LoopLinear((query.weight,), query.bias.expand(*shape, -1)),
+            LoopMix(cells, shape[0]) if len(cells) == shape[1] else None,
+        )
 
-        of_language: the attention LSTM's weights for the language LSTM's output [H, 4H], if they are at hand."""
+    def _advance(
+        self, step: int, memory: tuple[Tensor, ...], state: State, loop: Loop
+    ) -> tuple[tuple[Tensor, ...], Tensor]:
+        """One step of both LSTMs for as many hypotheses as `memory` has rows; also the attention [rows, R]."""
         attention_hidden, attention_cell, language_hidden, language_cell = memory
-        cell = self.attention_lstm
-        weight = cell.weight_ih[:, : self.hidden].T if of_language is None else of_language
-        gates = torch.addmm(gates, language_hidden, weight)
-        gates = torch.addmm(gates, attention_hidden, cell.weight_hh.T)
+        rows = len(language_hidden)
+        gates = loop.attention(step, language_hidden, attention_hidden)
         attention_hidden, attention_cell = lstm_step(gates, attention_cell)
 
-        scores = self.attend(first(state["keys"], rows), self.query(attention_hidden), first(state["mask"], rows))
+        query = loop.query(step, attention_hidden)
+        scores = self.attend(first(state["keys"], rows), query, first(state["mask"], rows))
         weights = functional.softmax(scores, -1)  # [N, R]
-        seen = weighted(weights, first(state["cells"], rows))  # [N, H]
+        seen = loop.mix(step, weights) if loop.mix else weighted(weights, first(state["cells"], rows))  # [N, H]
 
-        language = self.language_lstm(torch.cat([seen, attention_hidden], -1), (language_hidden, language_cell))
-        return (attention_hidden, attention_cell, *language), weights
+        gates = loop.language(step, seen, attention_hidden, language_hidden)
+        return (attention_hidden, attention_cell, *lstm_step(gates, language_cell)), weights

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from tellapart.encoders.loop_products import LoopLinear, LoopNorm
 from tellapart.errors import InputError
 from tellapart.types import State
 
@@ -61,6 +62,21 @@ class Recalled:
     weights: Tensor | None = None  # [N, T, H, S, S + J]: over the memory's own slots, then over what came in
 
 
+@dataclass(frozen=True)
+class MemoryLoop:
+    """What every step of a recurrent memory needs: incoming rows by step, and what the memory is multiplied with."""
+
+    keys: tuple[Tensor, ...]  # T of [N, H, J, d_k]
+    values: tuple[Tensor, ...]  # T of [N, H, J, d_v]
+    project: LoopLinear
+    inner: LoopLinear
+    outer: LoopLinear
+    gate: LoopLinear
+    project_norm: LoopNorm
+    attended_norm: LoopNorm
+    gain_norm: LoopNorm
+
+
 class RecurrentMemory(nn.Module):
     """RM: S slots of width d that attend to themselves and to J incoming rows, then change through gates.
 
@@ -103,38 +119,67 @@ class RecurrentMemory(nn.Module):
 
     def step(self, incoming: Tensor, state: State) -> tuple[Tensor, State, Tensor]:
         """Incoming rows [N, J, d]; gives the memory [N, S, d], the state, and the weights [N, H, S, S + J]."""
-        key, value, gate = (part[0] for part in self._prepare(incoming.unsqueeze(1)))
-        memory, weights = self._advance(state["memory"], key, value, gate)
-        return memory, {"memory": memory}, weights
+        recalled = self.sequence(incoming.unsqueeze(1), state)
+        memory = recalled.outputs[:, 0]
+        return memory, {"memory": memory}, recalled.weights[:, 0]  # type: ignore[index]
 
     def sequence(self, incoming: Tensor, state: State) -> Recalled:
         """Incoming rows [N, T, J, d]."""
-        memory = state["memory"]
+        memory, loop = state["memory"], self._loop(incoming)
         memories, weights = [], []
-        for key, value, gate in zip(*self._prepare(incoming)):
-            memory, weight = self._advance(memory, key, value, gate)
+        for step in range(incoming.shape[1]):
+            memory, weight = self._advance(step, memory, loop)
             memories.append(memory)
             weights.append(weight)
-        return Recalled(torch.stack(memories, 1), torch.stack(weights, 1))
+        looks = torch.stack(weights, 1)
+        if self._looks_at_two(incoming.shape[2]):
+            looks = torch.cat([1 - looks, looks], -1)
+        return Recalled(torch.stack(memories, 1), looks)
 
-    def _prepare(self, incoming: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """Keys and values [N, H, J, ·] and gates [N, 1, 2 d] of the incoming rows, a tuple over T of each."""
+    def _loop(self, incoming: Tensor) -> MemoryLoop:
+        """Incoming rows [N, T, J, d]."""
+        count, steps = incoming.shape[:2]
         rows = self.project_norm(self.project(incoming))  # [N, T, J, P]
         _, key, value = split_heads(rows, self.heads, self.key_width, self.value_width)  # [N, T, H, J, ·]
-        gate = self.gate_input(incoming.flatten(2)).unsqueeze(2)  # [N, T, 1, 2 d]
-        return key.unbind(1), value.unbind(1), gate.unbind(1)
+        gate = self.gate_input(incoming.flatten(2)).transpose(0, 1).unsqueeze(2)  # [T, N, 1, 2 d]
+        inner: nn.Linear = self.gain[0]  # type: ignore[assignment]
+        outer: nn.Linear = self.gain[2]  # type: ignore[assignment]
+        shape = (steps, count * self.slots, -1)
+        return MemoryLoop(
+            key.unbind(1),
+            value.unbind(1),
+            LoopLinear((self.project.weight,), self.project.bias.expand(shape)),
+            LoopLinear((inner.weight,), inner.bias.expand(shape)),
+            LoopLinear((outer.weight,), outer.bias.expand(shape)),
+            LoopLinear((self.gate_memory.weight,), gate.expand(-1, -1, self.slots, -1).flatten(1, 2)),
+            LoopNorm(self.project_norm, steps),
+            LoopNorm(self.attended_norm, steps),
+            LoopNorm(self.gain_norm, steps),
+        )
 
-    def _advance(self, memory: Tensor, key: Tensor, value: Tensor, gate: Tensor) -> tuple[Tensor, Tensor]:
-        rows = self.project_norm(self.project(memory))  # [N, S, P]
+    def _advance(self, step: int, memory: Tensor, loop: MemoryLoop) -> tuple[Tensor, Tensor]:
+        flat = memory.flatten(0, 1)  # [N S, d]
+        rows = loop.project_norm(step, loop.project(step, flat)).view(*memory.shape[:2], -1)  # [N, S, P]
+        mixed, weights = self._attend(rows, loop.keys[step], loop.values[step])  # Eqs. 5, 6
+        attended = loop.attended_norm(step, flat + mixed.flatten(0, 1))
+        gained = loop.gain_norm(step, attended + loop.outer(step, loop.inner(step, attended).relu()))  # M~_t
+        write, keep = loop.gate(step, flat.tanh()).sigmoid().chunk(2, -1)
+        return (write * gained.tanh() + keep * flat).view_as(memory), weights  # Eq. 7
+
+    def _attend(self, rows: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Projected memory [N, S, P] and the incoming rows' keys and values [N, H, J, ·] to Eq. 6's [N, S, d] and
+        Eq. 5's weights [N, H, S, S + J]; for one slot and one row, the row's weight alone [N, H, 1, 1]."""
         query, own_key, own_value = split_heads(rows, self.heads, self.key_width, self.value_width)
+        if self._looks_at_two(key.shape[2]):
+            # A softmax over two is the sigmoid of their difference, and needs no matrix products of single rows.
+            weights = ((query * (key - own_key)).sum(-1, keepdim=True) / self.key_width**0.5).sigmoid()
+            return torch.lerp(own_value, value, weights).transpose(1, 2).flatten(2), weights
         keys = torch.cat([own_key, key], 2)  # [N, H, S + J, d_k]
-        values = torch.cat([own_value, value], 2)
-        weights = (query @ keys.transpose(-1, -2) / self.key_width**0.5).softmax(-1)  # Eq. 5: [N, H, S, S + J]
-        mixed = (weights @ values).transpose(1, 2).flatten(2)  # Eq. 6: [N, S, d]
-        attended = self.attended_norm(memory + mixed)
-        gained = self.gain_norm(attended + self.gain(attended))  # M~_t
-        write, keep = (gate + self.gate_memory(memory.tanh())).sigmoid().chunk(2, -1)
-        return write * gained.tanh() + keep * memory, weights  # Eq. 7
+        weights = (query @ keys.transpose(-1, -2) / self.key_width**0.5).softmax(-1)
+        return (weights @ torch.cat([own_value, value], 2)).transpose(1, 2).flatten(2), weights
+
+    def _looks_at_two(self, rows: int) -> bool:
+        return self.slots == 1 and rows == 1
 
 
 class PlainRecurrence(nn.Module):

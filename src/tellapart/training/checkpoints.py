@@ -132,7 +132,7 @@ def _plain_groups(moments: dict[str, Any]) -> list[dict[str, Any]]:
         {
             name: value.item() if isinstance(value, Tensor) else value
             for name, value in settings.items()
-            if name != "capturable"
+            if name not in ("capturable", "fused")
         }
         for settings in moments["param_groups"]
     ]

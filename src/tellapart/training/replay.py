@@ -123,11 +123,14 @@ def _parts(tree: Any) -> list[Any]:
 
 
 def make_replayable(optimiser: torch.optim.Optimizer, device: torch.device) -> None:
-    """Learning rates and step counts move to the device, where a replayed step reads and writes them."""
+    """Learning rates and step counts move to the device, where a replayed step reads and writes them; where torch can,
+    one kernel updates all weights, since the kernels are what a replayed step waits for."""
     for settings in optimiser.param_groups:
         settings["lr"] = torch.tensor(float(settings["lr"]), device=device)
         if "capturable" in settings:
             settings["capturable"] = True
+        if "fused" in settings and device.type == "cuda":
+            settings["fused"] = True
     for state in optimiser.state.values():
         if isinstance(state.get("step"), Tensor):
             state["step"] = state["step"].to(device)
