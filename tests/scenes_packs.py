@@ -68,7 +68,9 @@ def paired_scenes(folder: Path) -> Path:
     pack = prepare(PrepareOptions("scenes", folder / "scenes", scene_count=PICTURES, scene_size=64))
     backbone = save_small_backbone(folder / "backbone")
     kinds = "vector,grid,regions"
-    extract(ExtractOptions(pack.folder, backbone=str(backbone), kind=kinds, count=6, workers=1, progress=False))
+    extract(
+        ExtractOptions(pack.folder, backbone=str(backbone), kind=kinds, count=6, flip=True, workers=1, progress=False)
+    )
     encoder = save_small_encoder(folder / "encoder", pack.vocabulary.words[4:])
     # Recipes ask for the targets by MiniLM's name.
     annotate(

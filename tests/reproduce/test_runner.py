@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 from small_recipes import small_recipe
 from tellapart.data.pack import Pack, write_pack
 from tellapart.errors import InputError
+from tellapart.recipes import find_recipe
 from tellapart.reproduce.cache import Cache, recipe_hash
 from tellapart.reproduce.jobs import plan, shortened
 from tellapart.reproduce.runner import run_plan, run_rows
@@ -88,6 +89,13 @@ def test_a_row_without_its_features_is_left_out_and_named(pack: Path, tmp_path: 
     assert list(planned.skipped) == ["test/table: LTD"] and "none-such" in planned.skipped["test/table: LTD"]
     outcome = run_plan(planned, Bench(pack, tmp_path), tell=quiet)
     assert len(outcome.done) == 1
+
+
+def test_a_row_that_wants_mirror_images_is_left_out_without_them(pack: Path, tmp_path: Path) -> None:
+    first = find_recipe(TABLE.rows[0].recipe).stages[0].name
+    mirrored = replace(TABLE, rows=(Row("mirrored", TABLE.rows[0].recipe, (f"{first}.sampling.flip=true",)),))
+    planned = plan([mirrored], Pack(pack), (), 1, SHARE, Cache(tmp_path))
+    assert not planned.jobs and "--flip" in planned.skipped["test/table: mirrored"]
 
 
 def test_a_pack_without_captions_to_test_on_is_refused(pack: Path, tmp_path: Path) -> None:

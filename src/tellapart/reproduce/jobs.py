@@ -16,7 +16,7 @@ from tellapart.reproduce.measured import SPLIT
 from tellapart.reproduce.table import Row, Table
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.training.registry import override
-from tellapart.vision.store import FeatureStore
+from tellapart.vision.store import FeatureStore, mirror_of
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,7 @@ def plan(
                     recipe = row_recipe(row, seed, share, pack)
                     name = features_for(pack, recipe, features)
                     _need_columns(pack, recipe)
+                    _need_mirrors(pack, recipe, name)
                 except InputError as error:
                     skipped[f"{table.name}: {row.name}"] = str(error)
                     break
@@ -149,6 +150,11 @@ def _need_columns(pack: Pack, recipe: Recipe) -> None:
         for name in stage.sampling.columns:
             if not pack.has_column(name):
                 raise InputError(f"{pack.folder} has no column '{name}'; compute it with `tellapart annotate`")
+
+
+def _need_mirrors(pack: Pack, recipe: Recipe, features: str | None) -> None:
+    if features is not None and any(stage.sampling.flip for stage in recipe.stages):
+        mirror_of(FeatureStore(pack.feature_folder(features)))
 
 
 def _with_bases(jobs: dict[str, Job], pack: Pack, cache: Cache) -> dict[str, Job]:
