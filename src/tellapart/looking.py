@@ -28,7 +28,7 @@ from tellapart.vision.detectors import Detector, load_detector
 from tellapart.vision.extraction import ACCELERATOR_BATCH, CPU_BATCH, KINDS, cores
 from tellapart.vision.preprocess import Resize, Square, UnreadablePicture, read_square, stacked
 from tellapart.vision.regions import Regions, choose_regions
-from tellapart.vision.rows import ROW_MAKERS, Seen
+from tellapart.vision.rows import ROW_MAKERS, see
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class Look:
     """The backbone's, written out, as it was when the run was trained."""
     names: tuple[str, ...] = ()
     """What regions may be called, where their features say so."""
+    cut: int = 0
+    """Pixels a side of regions that are looked at one by one; 0 where they are not."""
 
 
 def look_of(features: Mapping[str, Any] | None, where: Path | str) -> Look:
@@ -75,6 +77,7 @@ def look_of(features: Mapping[str, Any] | None, where: Path | str) -> Look:
         origin,
         "" if stored is None else _written(stored),
         tuple(features["label_names"]) if features.get("named") else (),
+        int(features.get("cut", 0)),
     )
 
 
@@ -174,8 +177,9 @@ class Looker:
         windows = np.asarray([square.window for square in squares], np.float32)
         with self._turn, torch.inference_mode():
             pixels = pixels.to(self.device).contiguous(memory_format=torch.channels_last)
-            feature_map, pooled = self.backbone(pixels)
-            seen = Seen(feature_map, pooled, windows, regions=regions or None, names=len(self.look.names))
+            seen = see(
+                self.backbone, pixels, windows, regions=regions or None, cut=self.look.cut, names=len(self.look.names)
+            )
             rows = ROW_MAKERS[self.look.kind](seen)
         boxes = None if rows.boxes is None else rows.boxes.reshape(len(kept), -1, 4)
         return _Unit(kept, rows.values.reshape(len(kept), -1, self.look.width), boxes, faults)

@@ -68,6 +68,11 @@ def test_shared_first_stages_are_trained_once(pack: Path, tmp_path: Path) -> Non
     helpers = [job for job in planned.jobs if not job.measures]
     assert len(planned.jobs) == 3 and len(helpers) == 1
     assert {job.base for job in planned.jobs if job.measures} == {helpers[0].key}
+    # What the helper trains is not expected to be trained, and to take its time, again.
+    stages, shared = find_recipe("convse").stages, helpers[0].recipe.stages
+    own = sum(stage.epochs for stage in stages[len(shared) :])
+    assert helpers[0].epochs == sum(stage.epochs for stage in shared)
+    assert all(job.epochs == own for job in planned.jobs if job.measures)
 
 
 @pytest.mark.slow

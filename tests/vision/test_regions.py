@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tellapart.data.pack import Detections
-from tellapart.vision.regions import choose_regions, fixed_boxes, grid_boxes, mirrored, pool_regions
+from tellapart.vision.regions import choose_regions, cut_regions, fixed_boxes, grid_boxes, mirrored, pool_regions
 
 
 def pool_by_loop(feature_map: torch.Tensor, boxes: torch.Tensor, samples: int) -> torch.Tensor:
@@ -77,3 +77,25 @@ def test_mirroring_twice_is_nothing() -> None:
     boxes = np.asarray([[0.1, 0.2, 0.4, 0.9]])
     np.testing.assert_allclose(mirrored(boxes), [[0.6, 0.2, 0.9, 0.9]])
     np.testing.assert_allclose(mirrored(mirrored(boxes)), boxes)
+
+
+def test_a_whole_picture_cut_out_is_the_picture() -> None:
+    pixels = torch.randint(0, 256, (2, 3, 8, 8), dtype=torch.uint8)
+    boxes = torch.tensor([[[0.0, 0.0, 1.0, 1.0]]]).expand(2, 1, 4)
+    torch.testing.assert_close(cut_regions(pixels, boxes, 8, context=1.0), pixels.float())
+
+
+def test_a_box_cut_out_is_that_part() -> None:
+    """The right half's upper quarter of a 4 x 4 picture is one row of two pixels, here drawn out to two rows."""
+    pixels = torch.arange(16.0).view(1, 1, 4, 4).expand(1, 3, 4, 4)
+    boxes = torch.tensor([[[0.5, 0.0, 1.0, 0.25], [0.0, 0.5, 0.5, 1.0]]])
+    cut = cut_regions(pixels, boxes, 2, context=1.0)
+    assert cut.shape == (2, 3, 2, 2)
+    assert cut[1, 0].tolist() == [[8.0, 9.0], [12.0, 13.0]]
+    assert cut[0, 0].tolist() == [[2.0, 3.0], [3.0, 4.0]]
+
+
+def test_beyond_the_edge_are_the_edges_colours() -> None:
+    pixels = torch.arange(4.0).view(1, 1, 2, 2).expand(1, 3, 2, 2)
+    cut = cut_regions(pixels, torch.tensor([[[0.0, 0.0, 1.0, 1.0]]]), 4, context=2.0)[0, 0]
+    assert cut.tolist() == [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0], [2.0, 2.0, 3.0, 3.0], [2.0, 2.0, 3.0, 3.0]]

@@ -35,14 +35,17 @@ class Job:
     share: float = 1.0
     base: str | None = None
     """Key of the job whose stages are this one's first."""
+    taken_over: int = 0
+    """How many stages that job has done for this one."""
     needed_later: bool = False
     """Other jobs begin with this one's run folder."""
 
     @property
     def epochs(self) -> float:
-        """How long it is, roughly: epochs, where looking at many feature rows counts four times one vector."""
+        """How long it is, roughly: epochs it trains itself, where looking at many feature rows counts four times one
+        vector."""
         weight = {"vector": 1.0, "none": 1.0}.get(self.recipe.features, 4.0)
-        return weight * sum(stage.epochs for stage in self.recipe.stages)
+        return weight * sum(stage.epochs for stage in self.recipe.stages[self.taken_over :])
 
 
 @dataclass(frozen=True)
@@ -175,7 +178,7 @@ def _with_bases(jobs: dict[str, Job], pack: Pack, cache: Cache) -> dict[str, Job
             chosen[job.key] = shared[0]
     result = dict(jobs)
     for key, part in chosen.items():
-        result[key] = replace(result[key], base=part.key)
+        result[key] = replace(result[key], base=part.key, taken_over=len(part.recipe.stages))
         result[part.key] = replace(result.get(part.key, part), needed_later=True)
     return result
 

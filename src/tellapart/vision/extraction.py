@@ -29,6 +29,8 @@ from tellapart.vision.store_writer import StorePlan, StoreWriter
 
 KINDS = ("vector", "grid", "regions")
 CPU_BATCH, ACCELERATOR_BATCH = 4, 64
+SMALLEST_CUT = 32
+"""Pixels; a backbone that halves a picture five times makes one cell of it."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,10 @@ class ExtractSettings:
     named: bool = False
     """Regions also say what the detector called them: its score at one more number for each name there is, so that a
     small backbone can learn from a better detector."""
+    cut: int = 0
+    """Cut each region out, with a little of what is round it, make it a square of so many pixels (128, say) and show it
+    to the network by itself: slower than averaging the picture's map inside its box, which is what 0 does, but what
+    comes of it is about the region alone."""
     flip: bool = False
     """Also write NAME-flip, the features of the mirror images; training may draw from both."""
     imports: Path | None = None
@@ -101,6 +107,10 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
             "--named is for regions that a detector has named: add --kind regions and detections, or a detector's name "
             "with --regions-from."
         )
+    if options.cut and (options.cut < SMALLEST_CUT or "regions" not in kinds):
+        raise InputError(
+            f"--cut {options.cut} is for regions (--kind regions), as squares of {SMALLEST_CUT} pixels at least."
+        )
     batch = options.batch or (CPU_BATCH if device.type == "cpu" else ACCELERATOR_BATCH)
 
     height, width = backbone.map_size()
@@ -113,6 +123,7 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
             if kind == "regions":
                 facts |= _region_facts(regions, label_names, origin)
                 facts |= {"named": True, "width": backbone.width + len(label_names)} if options.named else {}
+                facts |= {"cut": options.cut} if options.cut else {}
             for flipped in (False, True) if options.flip else (False,):
                 name = _name(options, kind, several=len(kinds) > 1) + ("-flip" if flipped else "")
                 plan = StorePlan(
@@ -123,7 +134,8 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
                     detections=kind == "regions",
                 )
                 targets.append(Target(kind, flipped, StoreWriter(pack.feature_folder(name), plan, options.overwrite)))
-        pipeline = Pipeline(pack, backbone, targets, resize, regions, len(label_names) if options.named else 0)
+        names = len(label_names) if options.named else 0
+        pipeline = Pipeline(pack, backbone, targets, resize, regions, options.cut, names)
         with _progress(options.progress, pipeline, len(pack.pictures)) as tick:
             pipeline.run(options.workers or cores(), tick)
         _refuse_faults(pipeline.faults, pack)
@@ -158,7 +170,8 @@ def _kinds(text: str) -> tuple[str, ...]:
 
 def _name(options: ExtractSettings, kind: str, several: bool) -> str:
     if not options.name:
-        return f"{short_name(options.backbone)}-{kind}" + ("-named" if options.named and kind == "regions" else "")
+        special = ("-cut" if options.cut else "") + ("-named" if options.named else "")
+        return f"{short_name(options.backbone)}-{kind}" + (special if kind == "regions" else "")
     return f"{options.name}-{kind}" if several else options.name
 
 

@@ -22,7 +22,7 @@ from tellapart.data.pack import Pack
 from tellapart.vision.backbones import Backbone
 from tellapart.vision.preprocess import Resize, UnreadablePicture, read_square, stacked
 from tellapart.vision.regions import Regions
-from tellapart.vision.rows import ROW_MAKERS, Seen
+from tellapart.vision.rows import ROW_MAKERS, see
 from tellapart.vision.store_writer import Rows, StoreWriter
 
 
@@ -45,6 +45,8 @@ class Pipeline:
     resize: Resize
     regions: list[Regions] | None = None
     """Boxes of each picture; needed where a target's kind is regions."""
+    cut: int = 0
+    """Regions are cut out, made squares of so many pixels and looked at one by one; 0: pooled from the map."""
     names: int = 0
     """With some, regions also say which of so many names a detector gave them."""
     faults: list[str] = field(default_factory=list)
@@ -114,9 +116,8 @@ class Pipeline:
         with self._turn, torch.inference_mode():
             pixels = pixels.to(self.device)
             pixels = (pixels.flip(3) if flipped else pixels).contiguous(memory_format=torch.channels_last)
-            feature_map, pooled = self.backbone(pixels)
             regions = None if self.regions is None else [self.regions[row] for row in pictures.tolist()]
-            seen = Seen(feature_map, pooled, windows, flipped, regions, self.names)
+            seen = see(self.backbone, pixels, windows, flipped, regions, self.cut, self.names)
             wanted = [target for target in self.targets if target.flipped == flipped]
             return [(target, ROW_MAKERS[target.kind](seen)) for target in wanted]
 

@@ -1,4 +1,4 @@
-"""Boxes of a picture, and features pooled inside them from a backbone's map.
+"""Boxes of a picture, features pooled inside them from a backbone's map, and boxes cut out to be looked at alone.
 
 Boxes come from detections (the best first, filled up with fixed boxes where there are too few) or are the fixed ones
 alone. All boxes are x1 y1 x2 y2 in fractions of width and height.
@@ -11,11 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from tellapart.data.pack import Detections
 
 SAMPLES = 14
 """Sample points a side inside a box: two for each cell of a 7x7 map when the box is the whole picture."""
+
+CONTEXT = 1.2
+"""How much larger than its box the part of the picture is that a region is judged by where it is cut out."""
 
 FIXED_GRIDS = ((1, 1), (2, 2), (3, 3), (4, 4), (2, 3), (5, 5), (6, 6), (7, 7), (8, 8))
 """Rows and columns the picture is cut into, coarse to fine; the first five make exactly 36 boxes."""
@@ -76,6 +80,22 @@ def pool_regions(feature_map: Tensor, boxes: Tensor, samples: int = SAMPLES) -> 
     down = _sample_weights(boxes[..., 1], boxes[..., 3], height, samples)  # [I, R, H]
     weights = (down.unsqueeze(-1) * across.unsqueeze(-2)).flatten(2)  # [I, R, H W]
     return torch.bmm(weights.to(feature_map.dtype), feature_map.flatten(2).transpose(1, 2))
+
+
+def cut_regions(pixels: Tensor, boxes: Tensor, size: int, context: float = CONTEXT) -> Tensor:
+    """Each box by itself, with some of what is round it, as a square: [I, 3, S, S], [I, R, 4] -> [I R, 3, size, size].
+
+    What lies beyond the picture's edge takes the edge's colours.
+    """
+    count, regions = boxes.shape[:2]
+    centre, half = (boxes[..., :2] + boxes[..., 2:]) / 2, (boxes[..., 2:] - boxes[..., :2]) / 2 * context
+    steps = (torch.arange(size, device=boxes.device, dtype=boxes.dtype) + 0.5) / size * 2 - 1  # centres of pixels
+    places = (centre.unsqueeze(2) + half.unsqueeze(2) * steps.view(-1, 1)) * 2 - 1  # [I, R, size, 2] x and y, -1 … 1
+    across = places[..., 0].unsqueeze(2).expand(-1, -1, size, -1)  # [I, R, size, size]
+    down = places[..., 1].unsqueeze(3).expand_as(across)
+    grid = torch.stack([across, down], -1).flatten(1, 2)  # [I, R size, size, 2]
+    cut = functional.grid_sample(pixels.to(grid.dtype), grid, padding_mode="border", align_corners=False)
+    return cut.view(count, 3, regions, size, size).transpose(1, 2).flatten(0, 1)
 
 
 def _sample_weights(first: Tensor, last: Tensor, cells: int, samples: int) -> Tensor:

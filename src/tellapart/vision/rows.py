@@ -9,11 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tellapart.vision.regions import Regions, grid_boxes, mirrored, pool_regions
+from tellapart.vision.backbones import Backbone
+from tellapart.vision.regions import Regions, cut_regions, grid_boxes, mirrored, pool_regions
 from tellapart.vision.store_writer import Rows
 
 STRENGTH = 4.0
 """What a sure name counts: about as much as the largest features of efficientnet-lite0 do."""
+
+AT_ONCE = 16
+"""Pictures whose regions are cut out and looked at together: each is as many pictures again."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,31 @@ class Seen:
     windows: np.ndarray  # [I, 4] the part of each picture that was looked at
     flipped: bool = False
     regions: list[Regions] | None = None  # [I]; needed where regions are wanted
+    alone: Tensor | None = None  # [I, R, D] each region looked at by itself; None: pooled from the map
     names: int = 0
     """How many names a detector may give: with some, regions also say what they were called."""
+
+
+def see(
+    backbone: Backbone,
+    pixels: Tensor,
+    windows: np.ndarray,
+    flipped: bool = False,
+    regions: list[Regions] | None = None,
+    cut: int = 0,
+    names: int = 0,
+) -> Seen:
+    """Look at pictures [I, 3, S, S] and, where `cut` says how large, at each of their regions by itself."""
+    feature_map, pooled = backbone(pixels)
+    alone = None
+    if regions and cut:
+        boxes = torch.from_numpy(boxes_within(regions, windows, flipped)).to(pixels.device)
+        parts = []
+        for some, places in zip(pixels.split(AT_ONCE), boxes.split(AT_ONCE)):
+            pieces = cut_regions(some, places, cut).contiguous(memory_format=torch.channels_last)
+            parts.append(backbone.pooled(pieces).unflatten(0, places.shape[:2]))
+        alone = torch.cat(parts)
+    return Seen(feature_map, pooled, windows, flipped, regions, alone, names)
 
 
 def vector_rows(seen: Seen) -> Rows:
@@ -42,17 +69,29 @@ def grid_rows(seen: Seen) -> Rows:
 
 def region_rows(seen: Seen) -> Rows:
     assert seen.regions is not None
-    boxes = np.stack([regions.boxes for regions in seen.regions])  # [I, R, 4]
-    inside = _into_window(boxes, seen.windows)
-    if seen.flipped:
-        boxes, inside = mirrored(boxes), mirrored(inside)
-    values = pool_regions(seen.feature_map, torch.from_numpy(inside).to(seen.feature_map.device))  # [I, R, D]
+    boxes = boxes_of(seen.regions, seen.flipped)
+    values = seen.alone
+    if values is None:
+        inside = boxes_within(seen.regions, seen.windows, seen.flipped)
+        values = pool_regions(seen.feature_map, torch.from_numpy(inside).to(seen.feature_map.device))  # [I, R, D]
     stored = _stored(values.flatten(0, 1))
     scores = np.concatenate([regions.scores for regions in seen.regions])
     labels = np.concatenate([regions.labels for regions in seen.regions])
     if seen.names:
         stored = np.concatenate([stored, called(scores, labels, seen.names)], 1)
     return Rows(stored, boxes.reshape(-1, 4), scores, labels)
+
+
+def boxes_of(regions: list[Regions], flipped: bool) -> np.ndarray:
+    """Boxes in fractions of the picture, or of its mirror image [I, R, 4]."""
+    boxes = np.stack([one.boxes for one in regions])
+    return mirrored(boxes) if flipped else boxes
+
+
+def boxes_within(regions: list[Regions], windows: np.ndarray, flipped: bool) -> np.ndarray:
+    """Boxes in fractions of what the backbone saw, or of its mirror image [I, R, 4]."""
+    inside = _into_window(boxes_of(regions, False), windows)
+    return mirrored(inside) if flipped else inside
 
 
 def called(scores: np.ndarray, labels: np.ndarray, names: int) -> np.ndarray:
