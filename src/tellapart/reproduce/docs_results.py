@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from tellapart.reproduce.cache import Cache, Result
 from tellapart.reproduce.collect import Data, Filled, fill
 from tellapart.reproduce.jobs import row_hash, row_recipe
 from tellapart.reproduce.plots import curves_svg
-from tellapart.reproduce.report import as_markdown
+from tellapart.reproduce.report import as_markdown, features_of
 from tellapart.reproduce.table import Table
 
 HEAD = """# Results
@@ -29,7 +30,15 @@ def write_results(tables: Iterable[Table], cache: Cache, path: Path) -> list[str
     filled = [(fill(table, cache, data), place) for table in tables for place, data in enumerate(data_of(table, cache))]
     telling = {id(one) for one in _telling([one for one, _ in filled])}
     shown = [(one, place) for one, place in filled if id(one) in telling]
-    sections = [as_markdown(one, _draw(one, path.parent, place)) for one, place in shown]
+    counts = Counter(one.table.name for one, _ in shown)
+    sections = [
+        as_markdown(
+            one,
+            _draw(one, path.parent, place),
+            apart=f" on {', '.join(features_of(one))}" if counts[one.table.name] > 1 else "",
+        )
+        for one, place in shown
+    ]
     write_text(path, "\n\n".join([HEAD.rstrip(), *sections]) + "\n")
     return [one.table.name for one, _ in shown]
 

@@ -35,14 +35,22 @@ def write_reports(filled: Filled, folder: Path) -> list[Path]:
 def command(filled: Filled) -> str:
     """What makes this table."""
     seeds = f" --seeds {filled.seeds}" if filled.seeds else ""
-    return f"tellapart reproduce {filled.table.name} --data PACK{seeds}"
+    features = " ".join(features_of(filled))
+    return f"tellapart reproduce {filled.table.name} --data PACK{seeds}" + (
+        f" --features {features}" if features else ""
+    )
+
+
+def features_of(filled: Filled) -> list[str]:
+    """Names of the features its runs were trained on."""
+    return sorted({result.features for runs in filled.results.values() for result in runs if result.features})
 
 
 def honest_lines(filled: Filled) -> list[str]:
     """What a reader must know before reading a figure."""
     data = filled.data
-    used = {result.features or "none" for runs in filled.results.values() for result in runs}
-    lines = [f"Data: {data.pack} ({data.fingerprint}), features {', '.join(sorted(used)) or 'none'}, test split."]
+    used = ", ".join(features_of(filled)) or "none"
+    lines = [f"Data: {data.pack} ({data.fingerprint}), features {used}, test split."]
     if data.share < 1:
         lines.append(
             f"SHORTENED: every row was trained for {data.share:.1%} of its epochs to fit a budget; "
@@ -93,9 +101,10 @@ def _published(figure: float | None, column: Column) -> str:
     return "–" if figure is None else f"{figure:.{column.decimals}f}"
 
 
-def as_markdown(filled: Filled, picture: str = "", level: int = 2) -> str:
+def as_markdown(filled: Filled, picture: str = "", level: int = 2, apart: str = "") -> str:
+    """apart: what sets this table apart from another of its name."""
     table = filled.table
-    out = [f"{'#' * level} {table.name}", "", f"{table.title}. {table.paper}.", ""]
+    out = [f"{'#' * level} {table.name}{apart}", "", f"{table.title}. {table.paper}.", ""]
     out += [*(f"- {line}" for line in honest_lines(filled)), f"- Made by `{command(filled)}`.", ""]
     out += ["| | | " + " | ".join(column.name for column in table.columns) + " |"]
     out += ["|---|---|" + "---:|" * len(table.columns)]
