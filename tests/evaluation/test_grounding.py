@@ -13,7 +13,7 @@ from grounded_world import grounded_context
 from tellapart.captioning.up_down import UpDown
 from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS
-from tellapart.evaluation.grounding import class_table, evaluate_grounding, evaluate_grounding_fully, region_ceiling
+from tellapart.evaluation.grounding import class_table, evaluate_grounding, evaluate_grounding_fully, region_bounds
 from tellapart.matching.scan import SCAN
 from tellapart.matching.vse import VSE
 from tellapart.objectives.context import Context
@@ -118,9 +118,11 @@ def test_real_models_run_through(context: Context) -> None:
         assert 0 <= EVALUATIONS["grounding-full"](matcher, context, "val")["attention_accuracy"] <= 100
 
 
-def test_the_ceiling_of_the_regions(context: Context) -> None:
-    """Every box here is some region's own."""
-    assert region_ceiling(context, "val") == {"region_ceiling": 100.0, "region_ceiling_words": 100.0}
+def test_what_the_regions_allow(context: Context) -> None:
+    """Every box here is some region's own, and of the two regions of a picture one is right."""
+    figures = region_bounds(context, "val")
+    assert figures["region_ceiling"] == figures["region_ceiling_words"] == 100.0
+    assert figures["region_chance"] == figures["region_first"] == 50.0
 
 
 def test_one_row_a_class(context: Context) -> None:

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from safetensors.torch import load_file
 
@@ -13,6 +14,7 @@ from tellapart.errors import InputError
 from tellapart.recipes import find_recipe
 from tellapart.reproduce.cache import Cache, recipe_hash
 from tellapart.reproduce.jobs import plan, shortened
+from tellapart.reproduce.measured import Measured
 from tellapart.reproduce.runner import run_plan, run_rows
 from tellapart.reproduce.table import RSUM, Row, Table
 from tellapart.reproduce.work import Bench, add_run
@@ -146,6 +148,12 @@ def test_caches_can_be_joined(pack: Path, tmp_path: Path) -> None:
     here = Cache(tmp_path / "here")
     assert here.add_results(tmp_path / "there") == 1
     assert here.add_results(tmp_path / "there") == 0
+    there = Cache(tmp_path / "there")
+    (result,) = there.fresh_results()
+    there.store(result, {"more": Measured({"figure": 1.0}, {"each": np.ones(3)})}, there.log_path(result.key))
+    assert here.add_results(tmp_path / "there") == 1
+    (joined,) = Cache(tmp_path / "here").fresh_results()
+    assert set(joined.figures) == {*result.figures, "more"} and here.items(result.key, "more")["each"].sum() == 3
     with pytest.raises(InputError, match="nothing to add"):
         here.add_results(pack)
 

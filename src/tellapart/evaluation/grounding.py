@@ -60,7 +60,7 @@ def evaluate_grounding(model: nn.Module, context: Context, split: str) -> dict[s
 
 
 def evaluate_grounding_fully(model: nn.Module, context: Context, split: str) -> dict[str, float]:
-    """`evaluate_grounding` with 95% intervals over pictures, the regions' ceiling, and the greedy captions' scores."""
+    """`evaluate_grounding` with 95% intervals over pictures, what regions allow, and the greedy captions' scores."""
     found = ground(model, context, split)
     figures = dict(found.figures)
     if found.said is not None:
@@ -69,7 +69,7 @@ def evaluate_grounding_fully(model: nn.Module, context: Context, split: str) -> 
     samples = drawn_figures(found, draws(len(found.pictures)))
     for name, values in samples.items():
         figures[f"{name}_low"], figures[f"{name}_high"] = interval(values)
-    return figures | region_ceiling(context, split)
+    return figures | region_bounds(context, split)
 
 
 def drawn_figures(found: Grounding, drawn: np.ndarray) -> dict[str, np.ndarray]:
@@ -207,25 +207,34 @@ def _mentioned(context: Context, objects: ObjectWords, captions: np.ndarray) -> 
     return objects.token_class[token[inside]].astype(np.int64), context.pack.owner[caption[inside]]
 
 
-def region_ceiling(context: Context, split: str) -> dict[str, float]:
-    """The share of annotated object words, in percent, that some region overlaps over 0.5: no gaze can do better."""
+def region_bounds(context: Context, split: str) -> dict[str, float]:
+    """What attention accuracy can be, in percent, with these regions: `region_ceiling` if a gaze finds a region that
+    overlaps the object over 0.5 wherever there is one, `region_chance` if it takes any region, and `region_first` if it
+    always takes the first, which of detections is the surest."""
     objects, store = open_objects(context.pack), context.store
     assert store is not None and store.boxes is not None
     words = objects.of_captions(split_rows(context.pack, split).captions)
     picture = context.pack.owner[objects.caption[words]]
     boxes, mask = objects.padded_boxes
     sizes = picture_sizes(context)
-    hits = []
+    parts: dict[str, list[np.ndarray]] = {"ceiling": [], "chance": [], "first": []}
     for part in chunks(np.arange(len(words)), 4096):
         where, real = store.gather(picture[part])  # [w, R]
         size = sizes[picture[part]][:, None]
         regions = np.asarray(store.boxes[where], np.float64) * size  # [w, R, 4]
         found = overlap(regions[:, :, None], (boxes[words[part]] * size)[:, None])  # [w, R, K]
         found = np.where(mask[words[part]][:, None] & real[:, :, None], found, 0.0)
-        hits.append(found.max((1, 2), initial=0.0) > THRESHOLD)
-    outcomes = Outcomes(picture, objects.word_class[words], np.concatenate([np.zeros(0, dtype=np.bool_), *hits]))
-    both = attention_accuracy(outcomes, len(objects.classes))
-    return {"region_ceiling": both["attention_accuracy"], "region_ceiling_words": both["attention_accuracy_words"]}
+        right = found.max(2, initial=0.0) > THRESHOLD  # [w, R]
+        parts["ceiling"].append(right.any(1))
+        parts["chance"].append(right.sum(1) / np.maximum(real.sum(1), 1))
+        parts["first"].append(right[:, 0])
+    figures = {}
+    for name, hits in parts.items():
+        outcomes = Outcomes(picture, objects.word_class[words], np.concatenate([np.zeros(0), *hits]))
+        both = attention_accuracy(outcomes, len(objects.classes))
+        figures[f"region_{name}"] = both["attention_accuracy"]
+        figures[f"region_{name}_words"] = both["attention_accuracy_words"]
+    return figures
 
 
 def class_table(model: nn.Module, context: Context, split: str) -> list[dict[str, float | str]]:

@@ -23,7 +23,7 @@ class Outcomes:
 
     picture: np.ndarray  # [M]
     word_class: np.ndarray  # [M]
-    hit: np.ndarray  # [M] bool
+    hit: np.ndarray  # [M] bool, or how likely it is
 
     def where(self, kept: np.ndarray) -> Outcomes:
         return Outcomes(self.picture[kept], self.word_class[kept], self.hit[kept])

@@ -110,6 +110,22 @@ def tern_stage(objective: Any) -> Stage:
     )
 
 
+def warmed(stage: Stage) -> tuple[Stage, Stage]:
+    """Three epochs against all negatives first. From scratch, the hardest negative alone can leave a model where all
+    pairs score the same and no gradient leads away."""
+    all_negatives = Ranking(Contrast("sum-of-hinges", margin=0.2, reduction="sum"))
+    first = replace(
+        stage,
+        name="warm-up",
+        objective=all_negatives,
+        sampling=sampling_for(all_negatives, 128),
+        schedule=Schedule("constant", warmup_steps=stage.schedule.warmup_steps),
+        epochs=3,
+        keep="last",
+    )
+    return first, replace(stage, model=None, start="previous", schedule=replace(stage.schedule, warmup_steps=0))
+
+
 ABOUT = {
     "": "the contrastive loss alone",
     "-itd-dual": "plus writing the caption back, as dual loss",
@@ -185,6 +201,17 @@ TERNS = tuple(
     )
     for ending in LATENT_ONLY
 )
+WARMED = tuple(
+    replace(
+        recipe,
+        name=recipe.name.replace(model, f"{model}-warmed"),
+        about=f"{recipe.about} After three epochs against all negatives.",
+        stages=warmed(recipe.stages[0]),
+        expected="",
+    )
+    for model, recipes in (("vsrn", VSRNS), ("tern", TERNS))
+    for recipe in recipes
+)
 TERN_MINILM = _recipe(
     "tern-minilm",
     "LTD, Table 3; Messina et al. 2020",
@@ -199,4 +226,4 @@ TERN_MINILM = _recipe(
     ),
 )
 
-RECIPES = (*BASELINES, *VSRNS, VSRN_DECODER, *TERNS, TERN_MINILM)
+RECIPES = (*BASELINES, *VSRNS, VSRN_DECODER, *TERNS, *WARMED, TERN_MINILM)

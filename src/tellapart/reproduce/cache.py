@@ -98,11 +98,7 @@ class Cache:
         return [Result(**read_json(path)) for path in sorted(self.folder.glob("results/*/result.json"))]
 
     def items(self, key: str, measure: str) -> dict[str, np.ndarray]:
-        path = self.folder / "results" / key / f"{measure}.npz"
-        if not path.is_file():
-            return {}
-        with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
+        return _arrays(self.folder / "results" / key / f"{measure}.npz")
 
     def log_path(self, key: str) -> Path:
         return self.folder / "results" / key / "log.jsonl"
@@ -125,16 +121,28 @@ class Cache:
         shutil.rmtree(self.run_folder(key), ignore_errors=True)
 
     def add_results(self, other: Path) -> int:
-        """Take over the results of a cache made elsewhere; gives how many were new."""
+        """Take over the results of a cache made elsewhere, and what it has measured of those we have; gives how many
+        were new or have more to say."""
         found = sorted(other.glob("results/*/result.json")) or sorted(other.glob("*/result.json"))
         if not found:
             raise InputError(f"{other} is neither a run folder nor a cache with results; there is nothing to add.")
-        added = 0
-        for path in found:
-            own = self.folder / "results" / path.parent.name
-            if own.is_dir():
-                continue
-            with atomic_folder(own) as partial:
-                shutil.copytree(path.parent, partial, dirs_exist_ok=True)
-            added += 1
-        return added
+        return sum(self._take_over(path.parent) for path in found)
+
+    def _take_over(self, folder: Path) -> bool:
+        """One result, or its measures that ours lacks."""
+        own, theirs = self.result(folder.name), Result(**read_json(folder / "result.json"))
+        missing = [name for name in theirs.figures if own is None or name not in own.figures]
+        if own is None:
+            with atomic_folder(self.folder / "results" / folder.name) as partial:
+                shutil.copytree(folder, partial, dirs_exist_ok=True)
+        elif missing:
+            measured = {name: Measured(theirs.figures[name], _arrays(folder / f"{name}.npz")) for name in missing}
+            self.store(own, measured, self.log_path(own.key))
+        return bool(missing)
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    if not path.is_file():
+        return {}
+    with np.load(path, allow_pickle=False) as stored:
+        return {name: stored[name] for name in stored.files}

@@ -160,7 +160,7 @@ TABLE2 = Table(
 )
 
 
-def _on(model: str) -> Claim:
+def on(model: str) -> Claim:
     best = f"{model} + LTD, constraint"
     return Claim(
         f"Section 5.5: on {model}, LTD as a constraint beats the baseline and LTD as a dual loss.",
@@ -207,7 +207,7 @@ TABLE3 = Table(
             "TERN + LTD, constraint", "tern-ltd", published={COCO: (44.1, 74.8, 85.7, 33.6, 64.6, 76.9, 379.7, 0.6727)}
         ),
     ),
-    claims=(*(_on(model) for model in ("VSRN", "TERN")), BEATS_TERN),
+    claims=(*(on(model) for model in ("VSRN", "TERN")), BEATS_TERN),
     notes=(
         DATA,
         "TERN here is smaller than the paper's and its text side is learned from scratch, where the paper tunes BERT.",
