@@ -81,6 +81,23 @@ def test_cut_regions_are_looked_at_by_themselves(tmp_path: Path) -> None:
         close(store.values[:3], backbone.pooled(cut_regions(pixels, boxes, 32)))
 
 
+def test_regions_followed_by_cells(tmp_path: Path) -> None:
+    pack = drawn_pack(tmp_path, 2, detections=True)
+    grid, regions, both = (
+        *run(pack, kind="grid"),
+        *run(pack, kind="regions", count=3),
+        *run(pack, kind="regions", count=3, cells=True),
+    )
+    assert both.name == "lite0-regions-cells" and both.most_rows == 52
+    for row in range(2):
+        start = 52 * row
+        assert (both.values[start : start + 3] == regions.values[3 * row : 3 * row + 3]).all()
+        assert (both.values[start + 3 : start + 52] == grid.values[49 * row : 49 * row + 49]).all()
+        np.testing.assert_allclose(both.boxes[start + 3 : start + 52], grid.boxes[49 * row : 49 * row + 49])
+        assert both.labels[start + 3 : start + 52].tolist() == [-1] * 49
+        assert both.labels[start : start + 3].tolist() == regions.labels[3 * row : 3 * row + 3].tolist()
+
+
 def test_flip_writes_the_mirror_images_too(tmp_path: Path) -> None:
     pack = drawn_pack(tmp_path, pictures=2, detections=True)
     plain, flipped = run(pack, kind="regions", flip=True, count=3)
@@ -167,6 +184,7 @@ def test_a_bad_picture_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
         ({"kind": "regions", "regions_from": "detections"}, "has no detections"),
         ({"kind": "regions", "named": True}, "regions that a detector has named"),
         ({"kind": "grid", "cut": 64}, "--cut 64 is for regions"),
+        ({"kind": "grid", "cells": True}, "--cells is for regions"),
         ({"kind": "regions", "cut": 8}, "squares of 32 pixels at least"),
         ({"device": "nonsense"}, "--device cpu"),
         ({"backbone": "no/such-folder"}, "No backbone 'no/such-folder'"),

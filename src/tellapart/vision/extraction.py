@@ -61,6 +61,8 @@ class ExtractSettings:
     """Cut each region out, with a little of what is round it, make it a square of so many pixels (128, say) and show it
     to the network by itself: slower than averaging the picture's map inside its box, which is what 0 does, but what
     comes of it is about the region alone."""
+    cells: bool = False
+    """Regions are followed by the cells of the whole picture's map: what lies in no region is seen too."""
     flip: bool = False
     """Also write NAME-flip, the features of the mirror images; training may draw from both."""
     imports: Path | None = None
@@ -107,6 +109,8 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
             "--named is for regions that a detector has named: add --kind regions and detections, or a detector's name "
             "with --regions-from."
         )
+    if options.cells and "regions" not in kinds:
+        raise InputError("--cells is for regions (--kind regions); cells alone are --kind grid.")
     if options.cut and (options.cut < SMALLEST_CUT or "regions" not in kinds):
         raise InputError(
             f"--cut {options.cut} is for regions (--kind regions), as squares of {SMALLEST_CUT} pixels at least."
@@ -114,7 +118,7 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
     batch = options.batch or (CPU_BATCH if device.type == "cpu" else ACCELERATOR_BATCH)
 
     height, width = backbone.map_size()
-    rows = {"vector": 1, "grid": height * width, "regions": options.count}
+    rows = {"vector": 1, "grid": height * width, "regions": options.count + options.cells * height * width}
     targets: list[Target] = []
     try:
         for kind in kinds:
@@ -124,6 +128,7 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
                 facts |= _region_facts(regions, label_names, origin)
                 facts |= {"named": True, "width": backbone.width + len(label_names)} if options.named else {}
                 facts |= {"cut": options.cut} if options.cut else {}
+                facts |= {"cells": height * width} if options.cells else {}
             for flipped in (False, True) if options.flip else (False,):
                 name = _name(options, kind, several=len(kinds) > 1) + ("-flip" if flipped else "")
                 plan = StorePlan(
@@ -135,7 +140,7 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
                 )
                 targets.append(Target(kind, flipped, StoreWriter(pack.feature_folder(name), plan, options.overwrite)))
         names = len(label_names) if options.named else 0
-        pipeline = Pipeline(pack, backbone, targets, resize, regions, options.cut, names)
+        pipeline = Pipeline(pack, backbone, targets, resize, regions, options.cut, options.cells, names)
         with _progress(options.progress, pipeline, len(pack.pictures)) as tick:
             pipeline.run(options.workers or cores(), tick)
         _refuse_faults(pipeline.faults, pack)
@@ -170,7 +175,8 @@ def _kinds(text: str) -> tuple[str, ...]:
 
 def _name(options: ExtractSettings, kind: str, several: bool) -> str:
     if not options.name:
-        special = ("-cut" if options.cut else "") + ("-named" if options.named else "")
+        chosen = {"-cut": options.cut, "-cells": options.cells, "-named": options.named}
+        special = "".join(ending for ending, wanted in chosen.items() if wanted)
         return f"{short_name(options.backbone)}-{kind}" + (special if kind == "regions" else "")
     return f"{options.name}-{kind}" if several else options.name
 

@@ -47,6 +47,8 @@ class Pipeline:
     """Boxes of each picture; needed where a target's kind is regions."""
     cut: int = 0
     """Regions are cut out, made squares of so many pixels and looked at one by one; 0: pooled from the map."""
+    cells: bool = False
+    """Regions are followed by the cells of the picture's map."""
     names: int = 0
     """With some, regions also say which of so many names a detector gave them."""
     faults: list[str] = field(default_factory=list)
@@ -117,7 +119,7 @@ class Pipeline:
             pixels = pixels.to(self.device)
             pixels = (pixels.flip(3) if flipped else pixels).contiguous(memory_format=torch.channels_last)
             regions = None if self.regions is None else [self.regions[row] for row in pictures.tolist()]
-            seen = see(self.backbone, pixels, windows, flipped, regions, self.cut, self.names)
+            seen = see(self.backbone, pixels, windows, flipped, regions, self.cut, self.cells, self.names)
             wanted = [target for target in self.targets if target.flipped == flipped]
             return [(target, ROW_MAKERS[target.kind](seen)) for target in wanted]
 

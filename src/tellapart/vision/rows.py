@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -30,6 +30,8 @@ class Seen:
     flipped: bool = False
     regions: list[Regions] | None = None  # [I]; needed where regions are wanted
     alone: Tensor | None = None  # [I, R, D] each region looked at by itself; None: pooled from the map
+    cells: bool = False
+    """Regions are followed by the cells of the picture's map."""
     names: int = 0
     """How many names a detector may give: with some, regions also say what they were called."""
 
@@ -41,6 +43,7 @@ def see(
     flipped: bool = False,
     regions: list[Regions] | None = None,
     cut: int = 0,
+    cells: bool = False,
     names: int = 0,
 ) -> Seen:
     """Look at pictures [I, 3, S, S] and, where `cut` says how large, at each of their regions by itself."""
@@ -53,7 +56,7 @@ def see(
             pieces = cut_regions(some, places, cut).contiguous(memory_format=torch.channels_last)
             parts.append(backbone.pooled(pieces).unflatten(0, places.shape[:2]))
         alone = torch.cat(parts)
-    return Seen(feature_map, pooled, windows, flipped, regions, alone, names)
+    return Seen(feature_map, pooled, windows, flipped, regions, alone, cells, names)
 
 
 def vector_rows(seen: Seen) -> Rows:
@@ -77,9 +80,32 @@ def region_rows(seen: Seen) -> Rows:
     stored = _stored(values.flatten(0, 1))
     scores = np.concatenate([regions.scores for regions in seen.regions])
     labels = np.concatenate([regions.labels for regions in seen.regions])
+    rows = Rows(stored, boxes.reshape(-1, 4), scores, labels)
+    if seen.cells:
+        rows = _followed_by(rows, grid_rows(seen), len(boxes))
     if seen.names:
-        stored = np.concatenate([stored, called(scores, labels, seen.names)], 1)
-    return Rows(stored, boxes.reshape(-1, 4), scores, labels)
+        assert rows.scores is not None and rows.labels is not None
+        told = called(rows.scores, rows.labels, seen.names)
+        rows = replace(rows, values=np.concatenate([rows.values, told], 1))
+    return rows
+
+
+def _followed_by(regions: Rows, cells: Rows, pictures: int) -> Rows:
+    """Each picture's regions, then its cells, which nobody has named."""
+    assert regions.boxes is not None and cells.boxes is not None
+    assert regions.scores is not None and regions.labels is not None
+
+    def joined(first: np.ndarray, then: np.ndarray) -> np.ndarray:
+        shape = (pictures, -1, *first.shape[1:])
+        return np.concatenate([first.reshape(shape), then.reshape(shape)], 1).reshape(-1, *first.shape[1:])
+
+    count = len(cells.values)
+    return Rows(
+        joined(regions.values, cells.values),
+        joined(regions.boxes, cells.boxes.astype(regions.boxes.dtype)),
+        joined(regions.scores, np.zeros(count, regions.scores.dtype)),
+        joined(regions.labels, np.full(count, -1, regions.labels.dtype)),
+    )
 
 
 def boxes_of(regions: list[Regions], flipped: bool) -> np.ndarray:

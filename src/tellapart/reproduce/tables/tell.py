@@ -38,6 +38,11 @@ BEST = Table(
         Row("averaged, longer self-critical", "tell-averaged", (*REREAD, *LONGER)),
         Row("averaged, mirrored, longer self-critical", "tell-averaged", (*REREAD, *LONGER, *MIRRORED)),
         Row("averaged, regions", "tell-averaged", (*REREAD, "features=regions")),
+        Row(
+            "averaged, regions, mirrored, longer self-critical",
+            "tell-averaged",
+            (*REREAD, *LONGER, *MIRRORED, "features=regions"),
+        ),
         Row("averaged, AdaptiveAttention", "tell-averaged-adaptive", REREAD),
         Row("tell-best", "tell-best", LARGE_BATCHES),
     ),
