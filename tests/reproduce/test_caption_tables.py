@@ -36,10 +36,10 @@ def test_figures_are_those_of_the_kept_captions(tiny_pack: Path) -> None:
     pack = Pack(tiny_pack)
     rows = pack.split("test").pictures
     said = [pack.captions[pack.captions_of[row][0]].text for row in rows]
-    found = text_metrics({"said": np.asarray(said), "rows": rows}, pack, WITHOUT_METEOR)
+    found = text_metrics({"said": np.asarray(said), "rows": rows}, pack, None, WITHOUT_METEOR)
     assert found.figures["bleu1"] == pytest.approx(100) and found.figures["rouge_l"] == pytest.approx(100)
     assert found.figures["cider"] > 100 and "meteor" not in found.figures
-    strange = text_metrics({"said": np.asarray(["xyzzy"] * len(rows)), "rows": rows}, pack, WITHOUT_METEOR)
+    strange = text_metrics({"said": np.asarray(["xyzzy"] * len(rows)), "rows": rows}, pack, None, WITHOUT_METEOR)
     assert strange.figures["bleu1"] == pytest.approx(0, abs=1e-3) and strange.figures["cider"] == 0
 
 
@@ -48,7 +48,7 @@ def test_bootstrapped_figures_lie_round_the_corpus_figure(tiny_pack: Path) -> No
     pack = Pack(tiny_pack)
     rows = pack.split("test").pictures
     said = ["a red dog here", "the blue cat", "a ball in the picture", "one tree"]
-    found = text_metrics({"said": np.asarray(said), "rows": rows}, pack, WITHOUT_METEOR)
+    found = text_metrics({"said": np.asarray(said), "rows": rows}, pack, None, WITHOUT_METEOR)
     for name in ("bleu1", "bleu2", "rouge_l", "cider"):
         draws = bootstrap_draws(name, found.items)
         assert draws is not None and draws.shape == (2000,)

@@ -62,8 +62,10 @@ def test_the_measure(model: UpDown | SCAN, tmp_path: Path) -> None:
     if isinstance(model, SCAN):
         assert "said" not in measured.items and "f1_all" not in measured.figures
     else:
-        later = LATER["greedy-text-metrics"].compute(measured.items, pack, frozenset({"cider"}))
+        later = LATER["greedy-text-metrics"].compute(measured.items, pack, "regions", frozenset({"cider"}))
         assert {"bleu1", "bleu4", "cider"} <= set(later.figures)
+    bounds = LATER["regions"].compute(measured.items, pack, "regions", frozenset({"region_chance"}))
+    assert bounds.figures["region_ceiling"] == 100.0
 
 
 def _run(folder: Path, recipe: Recipe, model: UpDown | SCAN, data: Path) -> Run:

@@ -32,6 +32,14 @@ def test_chi_square_quantile(freedom: int, probability: float) -> None:
     assert math.isclose(chi_square_quantile(freedom, probability), stats.chi2.ppf(probability, freedom), rel_tol=1e-6)
 
 
+def test_one_seed_against_three_compares_the_first_runs() -> None:
+    """The draws are of each row's first run: value and interval must be of the same runs."""
+    draws = np.linspace(-1.0, 1.0, 2001)
+    estimate = difference(Cell({0: 192.0}, 192 + draws), Cell({0: 198.0, 1: 189.0, 2: 135.0}, 198 - draws))
+    assert estimate.value == -6.0 and estimate.low < -6.0 < estimate.high
+    assert estimate.how == "the same pictures, the first run of each"
+
+
 def test_interval_over_seeds() -> None:
     """1, 2, 3: mean 2, deviation 1, t(2) = 4.303; margin 4.303 / sqrt(3) = 2.484."""
     estimate = Cell({0: 1.0, 1: 2.0, 2: 3.0}).estimate()

@@ -79,23 +79,32 @@ def test_mirroring_twice_is_nothing() -> None:
     np.testing.assert_allclose(mirrored(mirrored(boxes)), boxes)
 
 
-def test_a_whole_picture_cut_out_is_the_picture() -> None:
-    pixels = torch.randint(0, 256, (2, 3, 8, 8), dtype=torch.uint8)
+def test_a_picture_cut_out_larger_is_the_picture_larger() -> None:
+    """Twice as large, each pixel is the mean of four bilinear samples: what antialiased resizing gives too."""
+    pixels = torch.rand(2, 3, 8, 8)
     boxes = torch.tensor([[[0.0, 0.0, 1.0, 1.0]]]).expand(2, 1, 4)
-    torch.testing.assert_close(cut_regions(pixels, boxes, 8, context=1.0), pixels.float())
+    cut = cut_regions(pixels, boxes, 16, context=1.0)
+    fine = torch.nn.functional.interpolate(pixels, scale_factor=4, mode="bilinear")
+    torch.testing.assert_close(cut, torch.nn.functional.avg_pool2d(fine, 2))
 
 
 def test_a_box_cut_out_is_that_part() -> None:
-    """The right half's upper quarter of a 4 x 4 picture is one row of two pixels, here drawn out to two rows."""
-    pixels = torch.arange(16.0).view(1, 1, 4, 4).expand(1, 3, 4, 4)
-    boxes = torch.tensor([[[0.5, 0.0, 1.0, 0.25], [0.0, 0.5, 0.5, 1.0]]])
-    cut = cut_regions(pixels, boxes, 2, context=1.0)
+    """Brightness that rises evenly to the right: each pixel of the right half's left half is at its own place."""
+    pixels = (torch.arange(16.0) + 0.5).expand(1, 3, 16, 16)
+    cut = cut_regions(pixels, torch.tensor([[[0.5, 0.25, 0.75, 0.75], [0.25, 0.0, 0.75, 1.0]]]), 2, context=1.0)
     assert cut.shape == (2, 3, 2, 2)
-    assert cut[1, 0].tolist() == [[8.0, 9.0], [12.0, 13.0]]
-    assert cut[0, 0].tolist() == [[2.0, 3.0], [3.0, 4.0]]
+    torch.testing.assert_close(cut[0, 0], torch.tensor([[9.0, 11.0], [9.0, 11.0]]))
+    torch.testing.assert_close(cut[1, 0], torch.tensor([[6.0, 10.0], [6.0, 10.0]]))
+
+
+def test_a_small_copy_is_no_sample_here_and_there() -> None:
+    """Stripes one pixel wide, half as large, are grey."""
+    pixels = torch.arange(16).remainder(2).float().expand(1, 3, 16, 16)
+    cut = cut_regions(pixels, torch.tensor([[[0.0, 0.0, 1.0, 1.0]]]), 8, context=1.0)
+    torch.testing.assert_close(cut, torch.full((1, 3, 8, 8), 0.5))
 
 
 def test_beyond_the_edge_are_the_edges_colours() -> None:
-    pixels = torch.arange(4.0).view(1, 1, 2, 2).expand(1, 3, 2, 2)
-    cut = cut_regions(pixels, torch.tensor([[[0.0, 0.0, 1.0, 1.0]]]), 4, context=2.0)[0, 0]
-    assert cut.tolist() == [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0], [2.0, 2.0, 3.0, 3.0], [2.0, 2.0, 3.0, 3.0]]
+    pixels = torch.tensor([[0.0, 1.0], [2.0, 3.0]]).expand(1, 3, 2, 2)
+    cut = cut_regions(pixels, torch.tensor([[[0.0, 0.0, 1.0, 1.0]]]), 8, context=4.0)[0, 0]
+    assert cut[0, 0] == 0.0 and cut[0, -1] == 1.0 and cut[-1, 0] == 2.0 and cut[-1, -1] == 3.0

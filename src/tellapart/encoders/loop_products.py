@@ -2,7 +2,8 @@
 
 Step by step, autograd would compute the matrix's gradient anew at every step and add it up: for T steps, T products of
 few rows and T sums as large as the matrix. Here a step's gradient goes back to the step's own input alone; what all
-steps read and what came back to them are multiplied at once when the last of it is known.
+steps read and what came back to them are multiplied at once when the last of it is known. There are no second
+derivatives through it.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class LoopLinear:
         if len(self.weights) < len(parts):
             parts = (torch.cat(parts, 1),)
         if self.learns:
+            _in_order(step, self.seen)
             self.seen.append(parts[0].detach())
         total = self.base[step]
         if len(total) != len(parts[0]):
@@ -60,6 +62,7 @@ class LoopMix:
 
     def __call__(self, step: int, weights: Tensor) -> Tensor:
         if self.learns:
+            _in_order(step, self.seen)
             self.seen.append(weights.detach())
         base, cells = self.base[step], self.cells
         if len(weights) != len(cells):
@@ -76,6 +79,11 @@ class LoopNorm:
 
     def __call__(self, step: int, rows: Tensor) -> Tensor:
         return functional.layer_norm(rows, self.width, self.gain[step], self.bias[step], self.eps)
+
+
+def _in_order(step: int, seen: list[Tensor]) -> None:
+    if step != len(seen):
+        raise ValueError(f"step {step} was taken where step {len(seen)} is next; each step is taken once, in order")
 
 
 class _LinearLater(Function):

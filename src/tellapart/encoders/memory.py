@@ -33,13 +33,13 @@ class FusionMemory(nn.Module):
 
         f_t depends on nothing before t - 1, so all steps of a sentence are done at once.
         """
-        count, steps, _ = words.shape
+        steps = words.shape[1]
         seen = self.project(concepts).unsqueeze(1).expand(-1, steps, -1)  # [N, T, P]
         rows = torch.stack([seen, self.project(words)], 2)  # [N, T, 2, P]
         query, key, value = split_heads(rows, self.heads, self.key_width, self.value_width)  # [N, T, H, 2, ·]
         weights = (query @ key.transpose(-1, -2) / self.key_width**0.5).softmax(-1)  # Eq. 1: [N, T, H, 2, 2]
         mixed = weights @ value  # Eq. 2
-        joined = mixed.transpose(2, 3).reshape(count, steps, -1)  # Eq. 3: [N, T, 2 H d_v]
+        joined = mixed.transpose(2, 3).flatten(2)  # Eq. 3: [N, T, 2 H d_v]
         return self.fuse(joined), weights  # Eq. 4
 
 
@@ -159,7 +159,7 @@ class RecurrentMemory(nn.Module):
 
     def _advance(self, step: int, memory: Tensor, loop: MemoryLoop) -> tuple[Tensor, Tensor]:
         flat = memory.flatten(0, 1)  # [N S, d]
-        rows = loop.project_norm(step, loop.project(step, flat)).view(*memory.shape[:2], -1)  # [N, S, P]
+        rows = loop.project_norm(step, loop.project(step, flat)).unflatten(0, memory.shape[:2])  # [N, S, P]
         mixed, weights = self._attend(rows, loop.keys[step], loop.values[step])  # Eqs. 5, 6
         attended = loop.attended_norm(step, flat + mixed.flatten(0, 1))
         gained = loop.gain_norm(step, attended + loop.outer(step, loop.inner(step, attended).relu()))  # M~_t

@@ -19,9 +19,10 @@ from tellapart.data.sampling import split_rows
 from tellapart.decoding import greedy
 from tellapart.errors import InputError
 from tellapart.evaluation.captions import MAX_WORDS, score_sentences, token_cider
+from tellapart.evaluation.region_bounds import pack_sizes, region_bounds
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.matching.word_attention import LookingMatcher, word_attention
-from tellapart.metrics.boxes import best_overlap, overlap, pixel_size
+from tellapart.metrics.boxes import best_overlap
 from tellapart.metrics.grounding import (
     THRESHOLD,
     GroundingOutcomes,
@@ -69,7 +70,8 @@ def evaluate_grounding_fully(model: nn.Module, context: Context, split: str) -> 
     samples = drawn_figures(found, draws(len(found.pictures)))
     for name, values in samples.items():
         figures[f"{name}_low"], figures[f"{name}_high"] = interval(values)
-    return figures | region_bounds(context, split)
+    assert context.store is not None
+    return figures | region_bounds(context.pack, context.store, split)
 
 
 def drawn_figures(found: Grounding, drawn: np.ndarray) -> dict[str, np.ndarray]:
@@ -114,7 +116,7 @@ def _read(
     """Where annotated words of true sentences look; for a captioner also the loss a word."""
     loss, total, count, parts = WordCrossEntropy(), 0.0, 0, []
     boxes, mask = objects.padded_boxes
-    sizes = picture_sizes(context)
+    sizes = pack_sizes(context.pack)
     for rows in chunks(captions):
         batch = context.batches.batch(rows)
         if isinstance(model, LookingMatcher):
@@ -173,7 +175,7 @@ def _speak(
     )
     longest = max(part.shape[1] for part in tokens)
     whole = torch.cat([torch.nn.functional.pad(part, (0, longest - part.shape[1])) for part in tokens])
-    outcomes = judge_captions(spoken, references_of(context, objects, captions), picture_sizes(context))
+    outcomes = judge_captions(spoken, references_of(context, objects, captions), pack_sizes(context.pack))
     mentioned, owner = _mentioned(context, objects, captions)
     figures = {"cider": token_cider(context, pictures, whole)}
     figures |= grounding_scores(outcomes, len(objects.classes))
@@ -207,36 +209,6 @@ def _mentioned(context: Context, objects: ObjectWords, captions: np.ndarray) -> 
     return objects.token_class[token[inside]].astype(np.int64), context.pack.owner[caption[inside]]
 
 
-def region_bounds(context: Context, split: str) -> dict[str, float]:
-    """What attention accuracy can be, in percent, with these regions: `region_ceiling` if a gaze finds a region that
-    overlaps the object over 0.5 wherever there is one, `region_chance` if it takes any region, and `region_first` if it
-    always takes the first, which of detections is the surest."""
-    objects, store = open_objects(context.pack), context.store
-    assert store is not None and store.boxes is not None
-    words = objects.of_captions(split_rows(context.pack, split).captions)
-    picture = context.pack.owner[objects.caption[words]]
-    boxes, mask = objects.padded_boxes
-    sizes = picture_sizes(context)
-    parts: dict[str, list[np.ndarray]] = {"ceiling": [], "chance": [], "first": []}
-    for part in chunks(np.arange(len(words)), 4096):
-        where, real = store.gather(picture[part])  # [w, R]
-        size = sizes[picture[part]][:, None]
-        regions = np.asarray(store.boxes[where], np.float64) * size  # [w, R, 4]
-        found = overlap(regions[:, :, None], (boxes[words[part]] * size)[:, None])  # [w, R, K]
-        found = np.where(mask[words[part]][:, None] & real[:, :, None], found, 0.0)
-        right = found.max(2, initial=0.0) > THRESHOLD  # [w, R]
-        parts["ceiling"].append(right.any(1))
-        parts["chance"].append(right.sum(1) / np.maximum(real.sum(1), 1))
-        parts["first"].append(right[:, 0])
-    figures = {}
-    for name, hits in parts.items():
-        outcomes = Outcomes(picture, objects.word_class[words], np.concatenate([np.zeros(0), *hits]))
-        both = attention_accuracy(outcomes, len(objects.classes))
-        figures[f"region_{name}"] = both["attention_accuracy"]
-        figures[f"region_{name}_words"] = both["attention_accuracy_words"]
-    return figures
-
-
 def class_table(model: nn.Module, context: Context, split: str) -> list[dict[str, float | str]]:
     """One row a class that the split annotates, the most frequent first: accuracy, precision and recall in percent."""
     found = ground(model, context, split)
@@ -253,12 +225,6 @@ def class_table(model: nn.Module, context: Context, split: str) -> list[dict[str
         rows.append({"class": found.classes[k], "words": int(words[k])})
         rows[-1].update({name: float(values[k]) for name, values in rates.items()})
     return rows
-
-
-def picture_sizes(context: Context) -> np.ndarray:
-    """[I, 4] `pixel_size` of every picture of the pack."""
-    pictures = context.pack.pictures
-    return pixel_size(np.asarray([p.width for p in pictures]), np.asarray([p.height for p in pictures]))
 
 
 def chunks(rows: np.ndarray, size: int = CHUNK) -> Iterator[np.ndarray]:

@@ -69,11 +69,11 @@ class Prices:
     resident: bool = False
     known: dict[str, Price] = field(default_factory=dict)
 
-    def of(self, job: Job, taken_over: int = 0) -> float:
-        """Seconds of a job without its first stages, as many as it takes over from another."""
+    def of(self, job: Job) -> float:
+        """Seconds of a job without the stages that it takes over from another."""
         total = 0.0
         for index, stage in enumerate(job.recipe.stages):
-            if index < taken_over:
+            if index < job.taken_over:
                 continue
             # Steps and epochs do not change what one step costs.
             described = replace(stage, epochs=1, sampling=replace(stage.sampling, steps=None), schedule=Schedule())
@@ -145,9 +145,8 @@ def choose_share(
     prices = Prices(pack, devices[0], bench.resident)
     for share in SHARES:
         planned = plan(tables, pack, features, seeds, share, cache)
-        stages = {job.key: len(job.recipe.stages) for job in planned.jobs}
         pending = [job for job in planned.jobs if not job.measures or not cache.has(job.key, job.measures)]
-        cost = sum(prices.of(job, stages.get(job.base or "", 0)) for job in pending)
+        cost = sum(prices.of(job) for job in pending)
         if cost / len(devices) <= seconds - (time.monotonic() - started):
             break
     return share, planned

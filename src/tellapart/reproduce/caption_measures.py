@@ -19,6 +19,7 @@ from tellapart.data.pack import Pack
 from tellapart.data.sampling import captioned
 from tellapart.errors import InputError
 from tellapart.evaluation.captions import decode
+from tellapart.evaluation.region_bounds import region_bounds
 from tellapart.evaluation.self_retrieval import RANKS, score_captions
 from tellapart.metrics.bleu import bleu
 from tellapart.metrics.bootstrap import SAMPLES, picture_weights
@@ -27,9 +28,10 @@ from tellapart.metrics.encoded import Score
 from tellapart.metrics.meteor import meteor
 from tellapart.metrics.ptb import tokenize
 from tellapart.metrics.rouge import rouge_l
-from tellapart.reproduce.measured import Measured
+from tellapart.reproduce.measured import SPLIT, Measured
 from tellapart.training.run import Run
 from tellapart.training.run_context import context_for
+from tellapart.vision.store import FeatureStore
 
 WIDTH = 3
 """Of the beam: both captioning papers measure with 3."""
@@ -82,7 +84,7 @@ def measure_untrained(name: str, pack: Pack, split: str, measures: tuple[str, ..
     return found
 
 
-def text_metrics(items: Mapping[str, np.ndarray], pack: Pack, wanted: frozenset[str]) -> Measured:
+def text_metrics(items: Mapping[str, np.ndarray], pack: Pack, features: str | None, wanted: frozenset[str]) -> Measured:
     """BLEU-1 to 4, METEOR, ROUGE-L and CIDEr of kept captions, all times 100, and each on bootstrapped pictures.
 
     Only METEOR is left out where it is not wanted: its tables are large, and not everyone has them.
@@ -109,16 +111,27 @@ def _resampled(score: Score, weights: np.ndarray) -> np.ndarray:
     return score.parts.value(weights @ score.parts.columns * len(score.each))
 
 
+def measure_regions(
+    items: Mapping[str, np.ndarray], pack: Pack, features: str | None, wanted: frozenset[str]
+) -> Measured:
+    """What the regions that a run looks at allow."""
+    assert features is not None
+    return Measured(region_bounds(pack, FeatureStore(pack.feature_folder(features)), SPLIT))
+
+
 @dataclass(frozen=True)
 class Later:
     """A measure that needs no model, only what another measure has kept."""
 
     source: str
-    compute: Callable[[Mapping[str, np.ndarray], Pack, frozenset[str]], Measured]
-    """(kept arrays, pack, names of the wanted figures) -> what was measured."""
+    compute: Callable[[Mapping[str, np.ndarray], Pack, str | None, frozenset[str]], Measured]
+    """(kept arrays, pack, name of the features, names of the wanted figures) -> what was measured."""
+    looks: bool = False
+    """It needs the features too."""
 
 
 LATER: dict[str, Later] = {
     "text-metrics": Later("captions", text_metrics),
     "greedy-text-metrics": Later("grounding", text_metrics),
+    "regions": Later("grounding", measure_regions, looks=True),
 }

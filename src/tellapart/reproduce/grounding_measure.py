@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from tellapart.data.pack import Pack
-from tellapart.evaluation.grounding import drawn_figures, ground, region_bounds
+from tellapart.evaluation.grounding import drawn_figures, ground
 from tellapart.metrics.bootstrap import SAMPLES, picture_weights
 from tellapart.reproduce.caption_measures import captions_measured
 from tellapart.reproduce.measured import Measured
@@ -19,7 +19,7 @@ def measure_grounding(run: Run, pack: Pack, split: str, device: str) -> Measured
     context = context_for(run, pack, device=device)
     with torch.no_grad():
         found = ground(run.model, context, split)
-    figures = {**found.figures, **region_bounds(context, split)}
+    figures = dict(found.figures)
     counts = (picture_weights(len(found.pictures), SAMPLES, 0) * len(found.pictures)).astype(np.float32)
     items = {f"drawn_{name}": values.astype(np.float32) for name, values in drawn_figures(found, counts).items()}
     if found.said is not None:

@@ -31,9 +31,12 @@ def _measure(
     later = LATER[measure]
     if wanted <= set(result.figures.get(measure, {})) or later.source not in result.figures:
         return False
+    if later.looks and result.features not in pack.feature_names():
+        tell(f"{measure} is left out: {pack.folder} has no features '{result.features}'.")
+        return False
     kept = cache.items(result.key, later.source)
     try:
-        measured = later.compute(kept, pack, wanted)
+        measured = later.compute(kept, pack, result.features, wanted)
     except InputError as error:
         if "meteor" not in wanted:
             raise
@@ -41,6 +44,6 @@ def _measure(
             return False
         # The other metrics are no worse for the want of METEOR's tables; its cells stay empty, and we say why.
         tell(f"METEOR is left out: {error}")
-        measured = later.compute(kept, pack, wanted - {"meteor"})
+        measured = later.compute(kept, pack, result.features, wanted - {"meteor"})
     cache.store(result, {measure: measured}, cache.log_path(result.key))
     return True

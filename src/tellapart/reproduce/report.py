@@ -63,7 +63,8 @@ def honest_lines(filled: Filled) -> list[str]:
         lines.append("One run a row: ± is a 95% bootstrap interval over test pictures.")
     elif counts:
         seeds = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
-        lines.append(f"{seeds} seeds a row: ± is a 95% t interval of the mean over seeds.")
+        alone = "; of a row with one seed, a bootstrap interval over test pictures" if 1 in counts else ""
+        lines.append(f"{seeds} seeds a row: ± is a 95% t interval of the mean over seeds{alone}.")
     return lines
 
 

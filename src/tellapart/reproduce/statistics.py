@@ -79,7 +79,10 @@ def difference(first: Cell, second: Cell) -> Estimate:
         margin = t_quantile(freedom) * spread
         return Estimate(gap, gap - margin, gap + margin, f"{len(a)} and {len(b)} seeds")
     if first.draws is not None and second.draws is not None and len(first.draws) == len(second.draws):
-        return Estimate(gap, *_ends(first.draws - second.draws), "the same pictures")
+        # The draws are of each row's first run, so the value must be too.
+        gap = first.values[min(first.values)] - second.values[min(second.values)]
+        basis = "the same pictures" if len(a) == len(b) == 1 else "the same pictures, the first run of each"
+        return Estimate(gap, *_ends(first.draws - second.draws), basis)
     return Estimate(gap, math.nan, math.nan, "one run")
 
 

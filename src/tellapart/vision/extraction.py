@@ -29,8 +29,6 @@ from tellapart.vision.store_writer import StorePlan, StoreWriter
 
 KINDS = ("vector", "grid", "regions")
 CPU_BATCH, ACCELERATOR_BATCH = 4, 64
-SMALLEST_CUT = 32
-"""Pixels; a backbone that halves a picture five times makes one cell of it."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +56,9 @@ class ExtractSettings:
     """Regions also say what the detector called them: its score at one more number for each name there is, so that a
     small backbone can learn from a better detector."""
     cut: int = 0
-    """Cut each region out, with a little of what is round it, make it a square of so many pixels (128, say) and show it
-    to the network by itself: slower than averaging the picture's map inside its box, which is what 0 does, but what
-    comes of it is about the region alone."""
+    """Cut each region out of what the network sees of the picture, with a little of what is round it, make it a square
+    of so many pixels (128, say) and show it to the network by itself: slower than averaging the picture's map inside
+    its box, which is what 0 does, but what comes of it is about the region alone."""
     cells: bool = False
     """Regions are followed by the cells of the whole picture's map: what lies in no region is seen too."""
     flip: bool = False
@@ -99,21 +97,18 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
             f"{pack.folder} has no picture files to look at; use the features it has "
             f"({', '.join(pack.feature_names()) or 'none'})."
         )
+    _check_region_options(options, kinds)
     photo_suffixes()  # registers plugins, so that whatever could be indexed can be extracted
     device = usable_device(options.device)
     backbone = load_backbone(options.backbone).to(device)
+    if options.cut:
+        _check_cut(backbone, options.cut)
     resize: Resize = options.resize if options.resize != "auto" else "crop" if kinds == ("vector",) else "squash"
     regions, label_names, origin = _regions(pack, options, device) if "regions" in kinds else (None, [], "")
     if options.named and not label_names:
         raise InputError(
             "--named is for regions that a detector has named: add --kind regions and detections, or a detector's name "
             "with --regions-from."
-        )
-    if options.cells and "regions" not in kinds:
-        raise InputError("--cells is for regions (--kind regions); cells alone are --kind grid.")
-    if options.cut and (options.cut < SMALLEST_CUT or "regions" not in kinds):
-        raise InputError(
-            f"--cut {options.cut} is for regions (--kind regions), as squares of {SMALLEST_CUT} pixels at least."
         )
     batch = options.batch or (CPU_BATCH if device.type == "cpu" else ACCELERATOR_BATCH)
 
@@ -148,6 +143,28 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
     finally:
         for target in targets:
             target.writer.close()
+
+
+def _check_region_options(options: ExtractSettings, kinds: tuple[str, ...]) -> None:
+    if "regions" in kinds:
+        return
+    if options.cells:
+        raise InputError("--cells is for regions (--kind regions); cells alone are --kind grid.")
+    if options.cut:
+        raise InputError("--cut is for regions: add --kind regions.")
+
+
+def _check_cut(backbone: Backbone, size: int) -> None:
+    """By trying: some networks take squares of any size above a least one, some of one size alone."""
+    probe = torch.zeros(1, 3, max(size, 0), max(size, 0), device=backbone.get_buffer("scale").device)
+    try:
+        with torch.inference_mode():
+            backbone.pooled(probe)
+    except (RuntimeError, ValueError) as error:
+        own = backbone.preprocessing.size
+        raise InputError(
+            f"{backbone.name} cannot look at squares of {size} pixels ({error}); try --cut {own}, its own size."
+        ) from error
 
 
 def _told(stores: tuple[FeatureStore, ...], aloud: bool) -> tuple[FeatureStore, ...]:

@@ -18,6 +18,9 @@ from tellapart.data.pack import Detections
 SAMPLES = 14
 """Sample points a side inside a box: two for each cell of a 7x7 map when the box is the whole picture."""
 
+FINER = 2
+"""Samples a side for each pixel of a region that is cut out."""
+
 CONTEXT = 1.2
 """How much larger than its box the part of the picture is that a region is judged by where it is cut out."""
 
@@ -85,16 +88,19 @@ def pool_regions(feature_map: Tensor, boxes: Tensor, samples: int = SAMPLES) -> 
 def cut_regions(pixels: Tensor, boxes: Tensor, size: int, context: float = CONTEXT) -> Tensor:
     """Each box by itself, with some of what is round it, as a square: [I, 3, S, S], [I, R, 4] -> [I R, 3, size, size].
 
-    What lies beyond the picture's edge takes the edge's colours.
+    What lies beyond the picture's edge takes the edge's colours. Each pixel is the mean of FINER x FINER samples, so
+    that a large box is not only looked at here and there.
     """
+    fine = size * FINER
     count, regions = boxes.shape[:2]
     centre, half = (boxes[..., :2] + boxes[..., 2:]) / 2, (boxes[..., 2:] - boxes[..., :2]) / 2 * context
-    steps = (torch.arange(size, device=boxes.device, dtype=boxes.dtype) + 0.5) / size * 2 - 1  # centres of pixels
-    places = (centre.unsqueeze(2) + half.unsqueeze(2) * steps.view(-1, 1)) * 2 - 1  # [I, R, size, 2] x and y, -1 … 1
-    across = places[..., 0].unsqueeze(2).expand(-1, -1, size, -1)  # [I, R, size, size]
+    steps = (torch.arange(fine, device=boxes.device, dtype=boxes.dtype) + 0.5) / fine * 2 - 1
+    places = (centre.unsqueeze(2) + half.unsqueeze(2) * steps.view(-1, 1)) * 2 - 1  # [I, R, fine, 2] x and y, -1 … 1
+    across = places[..., 0].unsqueeze(2).expand(-1, -1, fine, -1)  # [I, R, fine, fine]
     down = places[..., 1].unsqueeze(3).expand_as(across)
-    grid = torch.stack([across, down], -1).flatten(1, 2)  # [I, R size, size, 2]
+    grid = torch.stack([across, down], -1).flatten(1, 2)  # [I, R fine, fine, 2]
     cut = functional.grid_sample(pixels.to(grid.dtype), grid, padding_mode="border", align_corners=False)
+    cut = functional.avg_pool2d(cut, FINER)  # [I, 3, R size, size]
     return cut.view(count, 3, regions, size, size).transpose(1, 2).flatten(0, 1)
 
 

@@ -16,8 +16,8 @@ from tellapart.vision.store_writer import Rows
 STRENGTH = 4.0
 """What a sure name counts: about as much as the largest features of efficientnet-lite0 do."""
 
-AT_ONCE = 16
-"""Pictures whose regions are cut out and looked at together: each is as many pictures again."""
+PIECES = {"cpu": 16, "cuda": 1024}
+"""Regions cut out and looked at together: few enough for a core's cache, many for an accelerator."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,15 @@ def see(
     alone = None
     if regions and cut:
         boxes = torch.from_numpy(boxes_within(regions, windows, flipped)).to(pixels.device)
-        parts = []
-        for some, places in zip(pixels.split(AT_ONCE), boxes.split(AT_ONCE)):
-            pieces = cut_regions(some, places, cut).contiguous(memory_format=torch.channels_last)
-            parts.append(backbone.pooled(pieces).unflatten(0, places.shape[:2]))
-        alone = torch.cat(parts)
+        alone = torch.stack([_looks(backbone, one, places, cut) for one, places in zip(pixels, boxes)])
     return Seen(feature_map, pooled, windows, flipped, regions, alone, cells, names)
+
+
+def _looks(backbone: Backbone, pixels: Tensor, boxes: Tensor, size: int) -> Tensor:
+    """What the backbone makes of each box [R, 4] of one picture [3, S, S] by itself [R, D]."""
+    parts = boxes.split(PIECES.get(pixels.device.type, PIECES["cuda"]))
+    pieces = (cut_regions(pixels[None], part[None], size) for part in parts)
+    return torch.cat([backbone.pooled(piece.contiguous(memory_format=torch.channels_last)) for piece in pieces])
 
 
 def vector_rows(seen: Seen) -> Rows:

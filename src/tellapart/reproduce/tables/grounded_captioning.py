@@ -27,7 +27,7 @@ CAPTIONS = (
 GAZE = (Column("F1_all", "f1_all", "grounding", 2), Column("F1_loc", "f1_loc", "grounding", 2))
 OURS = (ACCURACY, Column("CHAIR", "chair_words", "grounding"))
 """Columns that the paper does not print."""
-BOUNDS = tuple(Column(name, f"region_{name}", "grounding", 2) for name in ("ceiling", "chance", "first"))
+BOUNDS = tuple(Column(name, f"region_{name}", "regions", 2) for name in ("ceiling", "chance", "first"))
 
 TABLE1 = Table(
     name="grounded-captioning/table1",

@@ -4,7 +4,7 @@ that hardest negatives alone do not get going."""
 from __future__ import annotations
 
 from tellapart.reproduce.table import Claim, Greater, Row, Table
-from tellapart.reproduce.tables.ltd import DATA, PAPER, RECALL, on
+from tellapart.reproduce.tables.ltd import DATA, PAPER, RECALL, constraint_is_best
 
 PHASES = ("warm-up", "fine-tune")
 RISING = ("fine-tune.optimiser.rate=2e-4", "fine-tune.schedule.kind=cosine-rising")
@@ -67,7 +67,7 @@ WARMED = Table(
         Row("TERN, hardest negatives from the start", "tern"),
     ),
     claims=(
-        *(on(model) for model in ("VSRN", "TERN")),
+        *(constraint_is_best(model) for model in ("VSRN", "TERN")),
         Claim(
             "Without it TERN does not get going.", (Greater("TERN", "TERN, hardest negatives from the start", "R@sum"),)
         ),

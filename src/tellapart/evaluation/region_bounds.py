@@ -1,0 +1,53 @@
+"""What the regions of a pack allow a gaze to reach, whoever looks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellapart.data.object_words import open_objects
+from tellapart.data.pack import Pack
+from tellapart.data.sampling import split_rows
+from tellapart.errors import InputError
+from tellapart.metrics.boxes import overlap, pixel_size
+from tellapart.metrics.grounding import THRESHOLD, Outcomes, attention_accuracy
+from tellapart.vision.store import FeatureStore
+
+AT_ONCE = 4096
+"""Words whose regions are compared with their boxes in one go."""
+
+
+def pack_sizes(pack: Pack) -> np.ndarray:
+    """[I, 4] `pixel_size` of every picture of the pack."""
+    return pixel_size(np.asarray([p.width for p in pack.pictures]), np.asarray([p.height for p in pack.pictures]))
+
+
+def region_bounds(pack: Pack, store: FeatureStore, split: str) -> dict[str, float]:
+    """What attention accuracy can be, in percent, with these regions: `region_ceiling` if a gaze finds a region that
+    overlaps the object over 0.5 wherever there is one, `region_chance` if it takes any region, and `region_first` if it
+    always takes the first, which of detections is the surest."""
+    if store.boxes is None:
+        raise InputError(f"The features {store.name} have no boxes, so nothing in them can be looked at.")
+    objects = open_objects(pack)
+    words = objects.of_captions(split_rows(pack, split).captions)
+    picture = pack.owner[objects.caption[words]]
+    boxes, mask = objects.padded_boxes
+    sizes = pack_sizes(pack)
+    parts: dict[str, list[np.ndarray]] = {"ceiling": [], "chance": [], "first": []}
+    for start in range(0, len(words), AT_ONCE):
+        part = np.arange(start, min(start + AT_ONCE, len(words)))
+        where, real = store.gather(picture[part])  # [w, R]
+        size = sizes[picture[part]][:, None]
+        regions = np.asarray(store.boxes[where], np.float64) * size  # [w, R, 4]
+        found = overlap(regions[:, :, None], (boxes[words[part]] * size)[:, None])  # [w, R, K]
+        found = np.where(mask[words[part]][:, None] & real[:, :, None], found, 0.0)
+        right = found.max(2, initial=0.0) > THRESHOLD  # [w, R]
+        parts["ceiling"].append(right.any(1))
+        parts["chance"].append(right.sum(1) / np.maximum(real.sum(1), 1))
+        parts["first"].append(right[:, 0])
+    figures = {}
+    for name, hits in parts.items():
+        outcomes = Outcomes(picture, objects.word_class[words], np.concatenate([np.zeros(0), *hits]))
+        both = attention_accuracy(outcomes, len(objects.classes))
+        figures[f"region_{name}"] = both["attention_accuracy"]
+        figures[f"region_{name}_words"] = both["attention_accuracy_words"]
+    return figures
