@@ -67,7 +67,7 @@ def test_named_regions_say_what_the_detector_called_them(tmp_path: Path) -> None
     plain, named = (*run(pack, kind="regions", count=3), *run(pack, kind="regions", count=3, named=True))
     assert named.name == "lite0-regions-named" and named.width == plain.width + 2
     assert (named.values[:, : plain.width] == plain.values).all()
-    close(named.values[:3, plain.width :], torch.tensor([[0.0, 3.2], [1.6, 0.0], [0.0, 0.0]]))
+    close(named.values[:3, plain.width :], torch.tensor([[0.0, 16.0], [8.0, 0.0], [0.0, 0.0]]))
     assert not np.asarray(named.values[3:, plain.width :]).any()
 
 

@@ -8,7 +8,7 @@ from tellapart.encoders.standardised import Standardised
 
 
 def test_by_hand() -> None:
-    """Rows 1 and 3 of the first number: mean 2, spread 1; the second number is always 5. A padded 100 does not count."""
+    """Rows 1 and 3 of the first number: mean 2, spread 1; the second number is always 5. Padding does not count."""
     module = Standardised(2, eps=0.0)
     rows = torch.tensor([[[1.0, 5.0], [3.0, 5.0], [100.0, 100.0]]])
     module(rows, torch.tensor([[True, True, False]]))
