@@ -9,6 +9,9 @@ from torch import Tensor, nn
 
 from tellapart.text.vocabulary import PAD
 
+SMALL = 0.02
+"""Standard deviation of word vectors at first, as in BERT."""
+
 
 class TransformerStack(nn.Module):
     """A post-norm transformer encoder as TERN has it; `forward(rows [N, L, D], mask [N, L])`."""
@@ -46,12 +49,16 @@ class RegionTransformer(nn.Module):
 
 class WordTransformer(nn.Module):
     """A small BERT of our own, learned from scratch: word and position vectors, then self-attention. START
-    is its CLS."""
+    is its CLS.
+
+    Position vectors are made as small as the words' are at first: at their own size, thirty times as large, the norm
+    after them would leave hardly anything of the words.
+    """
 
     def __init__(self, words: int, width: int, layers: int, heads: int, hidden: int, dropout: float) -> None:
         super().__init__()
         self.words = nn.Embedding(words, width, padding_idx=PAD)
-        nn.init.normal_(self.words.weight, std=0.02)
+        nn.init.normal_(self.words.weight, std=SMALL)
         with torch.no_grad():
             self.words.weight[PAD] = 0
         self.norm = nn.LayerNorm(width)
@@ -60,7 +67,8 @@ class WordTransformer(nn.Module):
         self.width = width
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        rows = self.words(tokens) + positions(tokens.shape[1], self.width, tokens.device)  # [C, T, W]
+        places = positions(tokens.shape[1], self.width, tokens.device)  # [T, W]
+        rows = self.words(tokens) + SMALL * places  # [C, T, W]
         return self.stack(self.dropout(self.norm(rows)), mask)
 
 

@@ -74,8 +74,8 @@ WARMED = Table(
     ),
     notes=(
         DATA,
-        "Table 3 again, whose TERN fails from scratch: the hardest negative alone leaves it where all pairs score the "
-        "same. The paper's BERT is ready-made.",
+        "Table 3 again. From scratch, the hardest negative alone can leave a model where all pairs score the same; the "
+        "paper's BERT is ready-made.",
     ),
 )
 
