@@ -3,15 +3,13 @@ nouns look."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from torch import Tensor, nn
 
 from tellapart.cross_attention import Attention, attention_weights, cross_attention
-from tellapart.data.sampling import LATER
 from tellapart.encoders.gru import WordStatesGRU
 from tellapart.encoders.projection import linear
-from tellapart.encoders.standardised import Standardised
 from tellapart.encoders.words import WordNoise, word_embedding
 from tellapart.errors import InputError
 from tellapart.scores import unit
@@ -28,7 +26,6 @@ class SCANModel(nn.Module):
         super().__init__()
         self.nouns = config.nouns
         self.attentions = config.attentions()
-        self.standardised = Standardised(inputs.feature_width) if config.standardise else None
         self.image = linear(inputs.feature_width, config.embedding)
         self.noise = WordNoise(config.replace_words, config.delete_words)
         self.words = word_embedding(inputs, config.word_width, config.word_vectors)
@@ -36,10 +33,7 @@ class SCANModel(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def encode_image(self, images: Images) -> Encoded:
-        features = images.features
-        if self.standardised is not None:
-            features = self.standardised(features, images.mask)
-        return Encoded(unit(self.image(self.dropout(features))), images.mask)  # [I, R, E]
+        return Encoded(unit(self.image(self.dropout(images.features))), images.mask)  # [I, R, E]
 
     def encode_text(self, texts: Texts) -> Encoded:
         texts = self.noise(texts)
@@ -93,8 +87,6 @@ class SCAN:
     """paper: negative similarities count as zero; code: a tenth of them stays, as SCAN's released code has it."""
     dropout: float = 0.0
     """On features and word vectors; the papers use none."""
-    standardise: bool = field(default=False, metadata=LATER)
-    """Take the mean and the spread of each of the features' numbers out first; the papers do not."""
     replace_words: float = 0.0
     """Share of words that become unknown in training."""
     delete_words: float = 0.0
