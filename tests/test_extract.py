@@ -96,7 +96,8 @@ def test_more_regions_than_are_looked_at_together(tmp_path: Path, monkeypatch: p
     (whole,) = run(pack, kind="regions", count=5, cut=32, name="whole")
     monkeypatch.setitem(PIECES, "cpu", 2)
     (parts,) = run(pack, kind="regions", count=5, cut=32, name="parts")
-    close(whole.values[:5], torch.from_numpy(np.array(parts.values[:5])))
+    assert len(whole.values) == len(parts.values) == 5
+    assert np.allclose(whole.values, parts.values, rtol=2e-3, atol=2e-3)
 
 
 def test_regions_followed_by_cells(tmp_path: Path) -> None:

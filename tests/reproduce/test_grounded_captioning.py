@@ -13,8 +13,8 @@ from tellapart.captioning.up_down import UpDown
 from tellapart.matching.scan import SCAN
 from tellapart.recipes import find_recipe
 from tellapart.recipes.grounded_captioning import PUBLISHED as EXPECTED
-from tellapart.reproduce.caption_measures import LATER
 from tellapart.reproduce.grounding_measure import measure_grounding
+from tellapart.reproduce.later_measures import LATER
 from tellapart.reproduce.measures import MEASURES
 from tellapart.reproduce.statistics import bootstrap_draws
 from tellapart.reproduce.table import Table, rows_of

@@ -8,7 +8,6 @@ when a table is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -19,7 +18,6 @@ from tellapart.data.pack import Pack
 from tellapart.data.sampling import captioned
 from tellapart.errors import InputError
 from tellapart.evaluation.captions import decode
-from tellapart.evaluation.region_bounds import region_bounds
 from tellapart.evaluation.self_retrieval import RANKS, score_captions
 from tellapart.metrics.bleu import bleu
 from tellapart.metrics.bootstrap import SAMPLES, picture_weights
@@ -28,10 +26,9 @@ from tellapart.metrics.encoded import Score
 from tellapart.metrics.meteor import meteor
 from tellapart.metrics.ptb import tokenize
 from tellapart.metrics.rouge import rouge_l
-from tellapart.reproduce.measured import SPLIT, Measured
+from tellapart.reproduce.measured import Measured
 from tellapart.training.run import Run
 from tellapart.training.run_context import context_for
-from tellapart.vision.store import FeatureStore
 
 WIDTH = 3
 """Of the beam: both captioning papers measure with 3."""
@@ -109,29 +106,3 @@ def _resampled(score: Score, weights: np.ndarray) -> np.ndarray:
     if score.parts is None:
         return weights @ score.each
     return score.parts.value(weights @ score.parts.columns * len(score.each))
-
-
-def measure_regions(
-    items: Mapping[str, np.ndarray], pack: Pack, features: str | None, wanted: frozenset[str]
-) -> Measured:
-    """What the regions that a run looks at allow."""
-    assert features is not None
-    return Measured(region_bounds(pack, FeatureStore(pack.feature_folder(features)), SPLIT))
-
-
-@dataclass(frozen=True)
-class Later:
-    """A measure that needs no model, only what another measure has kept."""
-
-    source: str
-    compute: Callable[[Mapping[str, np.ndarray], Pack, str | None, frozenset[str]], Measured]
-    """(kept arrays, pack, name of the features, names of the wanted figures) -> what was measured."""
-    looks: bool = False
-    """It needs the features too."""
-
-
-LATER: dict[str, Later] = {
-    "text-metrics": Later("captions", text_metrics),
-    "greedy-text-metrics": Later("grounding", text_metrics),
-    "regions": Later("grounding", measure_regions, looks=True),
-}

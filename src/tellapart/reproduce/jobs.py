@@ -11,7 +11,8 @@ from tellapart.data.sampling import captioned, draw_epoch
 from tellapart.errors import InputError
 from tellapart.recipes import find_recipe
 from tellapart.reproduce.cache import Cache, job_key, recipe_hash
-from tellapart.reproduce.caption_measures import LATER, UNTRAINED
+from tellapart.reproduce.caption_measures import UNTRAINED
+from tellapart.reproduce.later_measures import LATER
 from tellapart.reproduce.measured import SPLIT
 from tellapart.reproduce.table import Row, Table
 from tellapart.training.recipe import Recipe, Stage

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from tellapart.data.pack import Pack
 from tellapart.errors import InputError
 from tellapart.reproduce.cache import Cache, Result
-from tellapart.reproduce.caption_measures import LATER
 from tellapart.reproduce.jobs import row_hash
+from tellapart.reproduce.later_measures import LATER
 from tellapart.reproduce.table import Table
 
 
@@ -31,7 +31,7 @@ def _measure(
     later = LATER[measure]
     if wanted <= set(result.figures.get(measure, {})) or later.source not in result.figures:
         return False
-    if later.looks and result.features not in pack.feature_names():
+    if later.needs_features and result.features not in pack.feature_names():
         tell(f"{measure} is left out: {pack.folder} has no features '{result.features}'.")
         return False
     kept = cache.items(result.key, later.source)
