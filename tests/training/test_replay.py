@@ -1,5 +1,6 @@
 """Recorded steps: what they may not do, that they learn the same, and, with a GPU, that replays equal plain steps."""
 
+import json
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from recording_world import NoQuestions, PretendedReplay
 from small_recipes import small_pack, small_recipe
 from tellapart.recipes import contrastive_captioning, convse, find_best, ltd, scan, tell_averaged
 from tellapart.recording import recorded, recording
+from tellapart.training.checkpoints import Position, restore_checkpoint, save_checkpoint
 from tellapart.training.optimisers import AdamP
 from tellapart.training.replay import (
     Replay,
@@ -168,3 +170,18 @@ def test_replays_equal_plain_steps(kind: str) -> None:
             assert len(replay.recordings) == 2
         ends.append(losses)
     assert ends[0] == pytest.approx(ends[1], rel=1e-4)
+
+
+def test_a_checkpoint_does_not_say_how_steps_were_taken(tmp_path: Path) -> None:
+    """Fused and counted on the device, or plainly: a run may go on either way."""
+    model = nn.Linear(2, 1)
+    optimiser = torch.optim.Adam(model.parameters(), 0.1, fused=True)
+    model(torch.ones(1, 2)).sum().backward()
+    optimiser.step()
+    save_checkpoint(tmp_path / "checkpoints", Position(), model, optimiser)
+    (saved,) = (tmp_path / "checkpoints").glob("*/state.json")
+    assert not {"fused", "capturable"} & set(json.loads(saved.read_text())["groups"][0])
+    plain = torch.optim.Adam(model.parameters(), 0.1)
+    restore_checkpoint(saved.parent, model, plain)
+    assert not plain.param_groups[0]["fused"]
+    plain.step()
