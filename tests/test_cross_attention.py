@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -23,11 +24,15 @@ def naive_weights(contexts: Tensor, queries: Tensor, attention: Attention) -> Te
     return torch.softmax(attention.temperature * raw / norm, 0)
 
 
-def naive_score(regions: Tensor, words: Tensor, attention: Attention) -> Tensor:
-    contexts, queries = (regions, words) if attention.direction == "t2i" else (words, regions)
+def naive_score(regions: Tensor, words: Tensor, attention: Attention, counted: Tensor | None = None) -> Tensor:
+    """Of one pair; all words look, and those that are `counted` make up the score."""
+    counted = torch.ones(len(words), dtype=torch.bool) if counted is None else counted
+    contexts, queries = (regions, words) if attention.direction == "t2i" else (words[counted], regions)
     weights = naive_weights(contexts, queries, attention)
     cosines = []
     for step, query in enumerate(queries):
+        if attention.direction == "t2i" and not counted[step]:
+            continue
         attended = sum(weight * vector for weight, vector in zip(weights[:, step], contexts))
         cosines.append(query @ attended / (query.norm() * attended.norm()).clamp(min=1e-8))  # type: ignore[operator]
     found = torch.stack(cosines)
@@ -40,14 +45,20 @@ def naive_scores(images: Encoded, texts: Encoded, attention: Attention) -> Tenso
     rows = []
     for i in range(len(images)):
         pairs = [
-            naive_score(images.vectors[i][images.mask[i]], texts.vectors[j][texts.mask[j]], attention)  # type: ignore[index]
+            naive_score(
+                images.vectors[i][images.mask[i]],  # type: ignore[index]
+                texts.vectors[j][texts.mask[j]],  # type: ignore[index]
+                attention,
+                None if texts.counted is None else texts.counted[j][texts.mask[j]],  # type: ignore[index]
+            )
             for j in range(len(texts))
         ]
         rows.append(torch.stack(pairs))
     return torch.stack(rows)
 
 
-def random_pair(seed: int, pictures: int = 3, sentences: int = 4) -> tuple[Encoded, Encoded]:
+def random_pair(seed: int, pictures: int = 3, sentences: int = 4, nouns: bool = False) -> tuple[Encoded, Encoded]:
+    """Random sets; with `nouns`, about half of each sentence's words count, and at least one."""
     generator = torch.Generator().manual_seed(seed)
 
     def some(count: int, longest: int) -> Encoded:
@@ -56,16 +67,27 @@ def random_pair(seed: int, pictures: int = 3, sentences: int = 4) -> tuple[Encod
         mask[:, int(torch.randint(longest, (1,), generator=generator))] = True
         return Encoded(vectors, mask)
 
-    return some(pictures, 4), some(sentences, 5)
+    images, texts = some(pictures, 4), some(sentences, 5)
+    if not nouns:
+        return images, texts
+    assert texts.mask is not None
+    counted = texts.mask & (torch.rand(texts.mask.shape, generator=generator) > 0.5)
+    first = torch.nn.functional.one_hot(texts.mask.long().argmax(1), 5).bool()
+    return images, Encoded(texts.vectors, texts.mask, counted | (first & ~counted.any(1, keepdim=True)))
 
 
 @pytest.mark.parametrize(("direction", "aggregation"), list(itertools.product(("t2i", "i2t"), AGGREGATIONS)))
 @settings(max_examples=5, deadline=None)
-@given(seed=st.integers(0, 10_000), leak=st.sampled_from([0.0, 0.1]), block=st.sampled_from([1, 40, 10_000]))
+@given(
+    seed=st.integers(0, 10_000),
+    leak=st.sampled_from([0.0, 0.1]),
+    block=st.sampled_from([1, 40, 10_000]),
+    nouns=st.booleans(),
+)
 def test_scores_and_gradients_against_the_loop(
-    direction: str, aggregation: str, seed: int, leak: float, block: int
+    direction: str, aggregation: str, seed: int, leak: float, block: int, nouns: bool
 ) -> None:
-    images, texts = random_pair(seed)
+    images, texts = random_pair(seed, nouns=nouns)
     attention = Attention(direction, 5.0, aggregation, 6.0, leak)
     leaves = (images.vectors.requires_grad_(), texts.vectors.requires_grad_())
     found, expected = cross_attention(images, texts, attention, block), naive_scores(images, texts, attention)
@@ -89,12 +111,33 @@ def test_worked_by_hand() -> None:
     assert attention_weights(images, texts, attention)[0, 0].tolist() == pytest.approx([0.75, 0.25], rel=1e-6)
 
 
+def test_what_does_not_count_still_scales() -> None:
+    """Eqs. 5 and 8 by hand: words (1, 0) and (.6, .8), regions (1, 0) and (0, 1); only the first word is a noun.
+
+    Region one is like the words by 1 and .6, region two by 0 and .8: scaled over both words, the noun's share is
+    1 / sqrt(1.36) of the first region and 0 of the second. With temperature sqrt(1.36) log 3 the weights are 3/4
+    and 1/4, as if the noun were alone at log 3. Filtered beforehand, it is alone: 1 and 0 at that temperature.
+    """
+    images = Encoded(torch.eye(2).unsqueeze(0))
+    words = torch.tensor([[[1.0, 0.0], [0.6, 0.8]]])
+    noun, everything = torch.tensor([[True, False]]), torch.tensor([[True, True]])
+    attention = Attention(temperature=1.36**0.5 * math.log(3))
+    texts = Encoded(words, everything, noun)
+    assert cross_attention(images, texts, attention).item() == pytest.approx(3 / 10**0.5, rel=1e-6)
+    weights = attention_weights(images, texts, attention)[0]
+    assert weights[0].tolist() == pytest.approx([0.75, 0.25], rel=1e-6)
+    assert weights[1].tolist() == [0, 0]
+    alone = attention_weights(images, Encoded(words, noun), attention)[0, 0]
+    assert alone[0].item() == pytest.approx(3 ** (1.36**0.5) / (1 + 3 ** (1.36**0.5)), rel=1e-6)
+
+
+@pytest.mark.parametrize("nouns", [False, True])
 @pytest.mark.parametrize(("direction", "aggregation"), list(itertools.product(("t2i", "i2t"), AGGREGATIONS)))
-def test_gradcheck(direction: str, aggregation: str) -> None:
-    images, texts = random_pair(1)
+def test_gradcheck(direction: str, aggregation: str, nouns: bool) -> None:
+    images, texts = random_pair(1, nouns=nouns)
     attention = Attention(direction, 3.0, aggregation, 6.0, 0.1)
     assert torch.autograd.gradcheck(
-        lambda v, e: cross_attention(Encoded(v, images.mask), Encoded(e, texts.mask), attention, 30),
+        lambda v, e: cross_attention(Encoded(v, images.mask), Encoded(e, texts.mask, texts.counted), attention, 30),
         (images.vectors.requires_grad_(), texts.vectors.requires_grad_()),
     )
 

@@ -17,38 +17,44 @@ class Arranged:
 
     vectors: Tensor  # [N, L, E]; masked rows are zero
     mask: Tensor  # [N, L]
-    counts: Tensor  # [N] real rows, at least 1
-    sizes: list[int]  # the same, on the host
+    counted: Tensor  # [N, L] the rows that count in a pair's score
+    counts: Tensor  # [N] how many count, at least 1
+    sizes: list[int]  # real rows, at least 1
     back: Tensor  # [N] where each original set stands now
     recorded: bool = False
     """While a step is recorded: real rows lie anywhere, and `sizes` are upper bounds."""
 
 
-def clean(encoded: Encoded) -> tuple[Tensor, Tensor]:
-    """Vectors with zeros where masked, and the mask. A set with nothing in it keeps one zero vector: it scores 0."""
+def clean(encoded: Encoded) -> tuple[Tensor, Tensor, Tensor]:
+    """Vectors with zeros where masked, the mask, and what counts. A set in which nothing counts counts its first place;
+    where that is masked it is a zero vector, and scores 0."""
     vectors = encoded.vectors if encoded.vectors.dtype == torch.float64 else encoded.vectors.float()
     if encoded.mask is None:
-        return vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
-    mask = encoded.mask.clone()
-    vectors = vectors * encoded.mask.unsqueeze(-1)
-    mask[:, 0] |= ~mask.any(1)
-    return vectors, mask
+        mask = torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
+    else:
+        mask = encoded.mask.clone()
+        vectors = vectors * encoded.mask.unsqueeze(-1)
+        mask[:, 0] |= ~mask.any(1)
+    if encoded.counted is None:
+        return vectors, mask, mask
+    counted = encoded.counted & mask
+    counted[:, 0] |= ~counted.any(1)
+    return vectors, mask | counted, counted
 
 
 def arrange(encoded: Encoded) -> Arranged:
-    vectors, mask = clean(encoded)
-    counts = mask.sum(1)
+    vectors, mask, counted = clean(encoded)
+    sizes = mask.sum(1)
     if recording():  # every set is taken to be as long as the longest may be; the mask says how long it is
         count, longest = mask.shape
-        return Arranged(vectors, mask, counts, [longest] * count, torch.arange(count, device=mask.device), True)
-    by_size = counts.argsort(stable=True)
+        places = torch.arange(count, device=mask.device)
+        return Arranged(vectors, mask, counted, counted.sum(1), [longest] * count, places, True)
+    by_size = sizes.argsort(stable=True)
     front = (~mask[by_size]).long().argsort(dim=1, stable=True)  # [N, L]: real rows before masked ones
-    longest = int(counts.max().item()) if len(counts) else 0
-    front = front[:, :longest]
-    vectors = vectors[by_size.unsqueeze(1), front]
-    counts = counts[by_size]
-    mask = torch.arange(longest, device=mask.device) < counts.unsqueeze(1)
-    return Arranged(vectors, mask, counts, counts.tolist(), by_size.argsort())
+    longest = int(sizes.max().item()) if len(sizes) else 0
+    rows = by_size.unsqueeze(1), front[:, :longest]
+    counted = counted[rows]
+    return Arranged(vectors[rows], mask[rows], counted, counted.sum(1), sizes[by_size].tolist(), by_size.argsort())
 
 
 Part = tuple[int, int, int]
@@ -81,6 +87,7 @@ def queries_of(vectors: Tensor, looking: Arranged, part: Part) -> tuple[Tensor, 
     return queries, torch.linalg.vector_norm(queries, dim=-1)
 
 
-def query_mask(looking: Arranged, part: Part) -> tuple[Tensor, Tensor]:
+def counted_queries(looking: Arranged, part: Part) -> tuple[Tensor, Tensor]:
+    """Which queries count [m, Y], and how many of each set [m]."""
     first, last, longest = part
-    return looking.mask[first:last, :longest], looking.counts[first:last]
+    return looking.counted[first:last, :longest], looking.counts[first:last]

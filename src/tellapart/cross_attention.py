@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tellapart.attention_blocks import Arranged, arrange, clean, contexts_of, cut_up, queries_of, query_mask
+from tellapart.attention_blocks import Arranged, arrange, clean, contexts_of, counted_queries, cut_up, queries_of
 from tellapart.errors import InputError
 from tellapart.types import Encoded
 
@@ -56,7 +56,7 @@ class Attention:
 
 def cross_attention(images: Encoded, texts: Encoded, attention: Attention, block: int | None = None) -> Tensor:
     """Scores of all pictures with all sentences [I, C]; `block` limits the similarities held at once."""
-    contexts, queries = (images, texts) if attention.direction == "t2i" else (texts, images)
+    contexts, queries = (images, texts) if attention.direction == "t2i" else (texts.of_counted(), images)
     limit = block or BLOCK.get(contexts.vectors.device.type, BLOCK["cpu"])
     with torch.autocast(contexts.vectors.device.type, enabled=False):
         seen, looking = arrange(contexts), arrange(queries)
@@ -67,17 +67,17 @@ def cross_attention(images: Encoded, texts: Encoded, attention: Attention, block
 
 @torch.no_grad()
 def attention_weights(images: Encoded, texts: Encoded, attention: Attention) -> Tensor:
-    """Where each word of sentence n looks in picture n: alpha [N, T, R], zero rows for words that are masked out.
+    """Where each word of sentence n looks in picture n: alpha [N, T, R], zero rows for words that do not count.
     No gradient runs through it: it is what a teacher says.
 
     For image-to-text attention, where each region looks among the words: [N, R, T].
     """
-    contexts, queries = (images, texts) if attention.direction == "t2i" else (texts, images)
-    seen, seen_mask = clean(contexts)
-    looking, looking_mask = clean(queries)
+    contexts, queries = (images, texts) if attention.direction == "t2i" else (texts.of_counted(), images)
+    seen, seen_mask, _ = clean(contexts)
+    looking, _, counted = clean(queries)
     similarity = seen @ looking.transpose(1, 2)  # [N, X, Y]
     weights = _weights(similarity.unsqueeze(-1), seen_mask, attention).squeeze(-1)  # [N, X, Y]
-    return weights.transpose(1, 2) * looking_mask.unsqueeze(-1)
+    return weights.transpose(1, 2) * counted.unsqueeze(-1)
 
 
 def _weights(similarity: Tensor, context_mask: Tensor | None, attention: Attention) -> Tensor:
@@ -180,7 +180,7 @@ class _Scores(torch.autograd.Function):
             for columns, (vectors, lengths) in zip(cut_up(looking.sizes, limit), queries):
                 block = _score_block(contexts, gram, mask, vectors, lengths, attention)
                 scores[rows[0] : rows[1], columns[0] : columns[1]] = _aggregate(
-                    block.cosines, *query_mask(looking, columns), attention
+                    block.cosines, *counted_queries(looking, columns), attention
                 )
         return scores
 
@@ -200,7 +200,7 @@ class _Scores(torch.autograd.Function):
                 vectors, lengths = queries[place]
                 block = _score_block(contexts, gram, mask, vectors, lengths, attention)
                 wanted = slope[first:last, columns[0] : columns[1]]
-                cosine_slope = _aggregation_slope(block.cosines, query_mask(looking, columns), attention, wanted)
+                cosine_slope = _aggregation_slope(block.cosines, counted_queries(looking, columns), attention, wanted)
                 similarity, gram_part, length_part = _block_gradient(
                     block, cosine_slope, attention, lengths, always=seen.recorded
                 )

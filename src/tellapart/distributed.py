@@ -88,13 +88,16 @@ def gather(encoded: Encoded) -> Encoded:
     """All ranks' vectors; local vectors are first padded to the longest on any rank."""
     if group().world == 1:
         return encoded
-    vectors, mask = encoded.vectors, encoded.mask
-    if mask is not None:
-        longest = max(_everyones(vectors.shape[1], vectors.device))
-        missing = longest - vectors.shape[1]
-        vectors = torch.nn.functional.pad(vectors, (0, 0, 0, missing))
-        mask = gather_rows(torch.nn.functional.pad(mask, (0, missing)))
-    return Encoded(gather_rows(vectors), mask)
+    if encoded.mask is None:
+        return Encoded(gather_rows(encoded.vectors))
+    length = encoded.vectors.shape[1]
+    missing = max(_everyones(length, encoded.vectors.device)) - length
+
+    def everywhere(mask: Tensor | None) -> Tensor | None:
+        return None if mask is None else gather_rows(torch.nn.functional.pad(mask, (0, missing)))
+
+    vectors = torch.nn.functional.pad(encoded.vectors, (0, 0, 0, missing))
+    return Encoded(gather_rows(vectors), everywhere(encoded.mask), everywhere(encoded.counted))
 
 
 def gather_owner(owner: Tensor, images: int) -> Tensor:

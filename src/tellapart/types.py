@@ -118,12 +118,20 @@ class Encoded(Movable):
 
     vectors: Tensor  # [N, E] or [N, L, E]
     mask: Tensor | None = None  # [N, L] bool for local vectors
+    counted: Tensor | None = None  # [N, L] bool: those that make up a pair's score; None: all within the mask
 
     def __len__(self) -> int:
         return self.vectors.shape[0]
 
     def select(self, index: Tensor) -> Encoded:
-        return Encoded(self.vectors[index], None if self.mask is None else self.mask[index])
+        return replace(self, **{name: value[index] for name, value in self._tensors().items()})
+
+    def of_counted(self) -> Encoded:
+        """The vectors that count, as if there were no others."""
+        return self if self.counted is None else Encoded(self.vectors, self.counted)
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
 
 
 State = dict[str, Tensor]

@@ -1,4 +1,4 @@
-"""SCAN and POS-SCAN: who looks, where, and what happens without nouns."""
+"""SCAN and POS-SCAN: who counts, where words look, and what happens without nouns."""
 
 from pathlib import Path
 
@@ -18,30 +18,42 @@ def build(tmp_path: Path, **settings: object):
     return context, SCAN(embedding=8, word_width=6, **settings).build(context.inputs).eval()  # type: ignore[arg-type]
 
 
-def test_only_nouns_look_and_everyone_does_where_there_is_none(tmp_path: Path) -> None:
+def test_only_nouns_count_and_everyone_does_where_there_is_none(tmp_path: Path) -> None:
     context, model = build(tmp_path, nouns=True)
     texts = context.batches.texts(np.arange(8))
-    mask = model.encode_text(texts).mask
+    encoded = model.encode_text(texts)
+    assert torch.equal(encoded.mask, texts.mask)
     for row, nouns in enumerate(texts.columns["nouns"]):
         expected = nouns if nouns.any() else texts.mask[row]
-        assert torch.equal(mask[row], expected.bool())
+        assert torch.equal(encoded.counted[row], expected.bool())
     bare = Texts(texts.tokens, texts.lengths, {"nouns": torch.zeros_like(texts.tokens).bool()})
-    assert torch.equal(model.encode_text(bare).mask, texts.mask)
+    assert torch.equal(model.encode_text(bare).counted, texts.mask)
 
 
-def test_all_tokens_look_in_plain_scan(tmp_path: Path) -> None:
+def test_as_released_only_nouns_are_there(tmp_path: Path) -> None:
+    context, model = build(tmp_path, nouns=True, compat="code")
+    texts = context.batches.texts(np.arange(8))
+    encoded = model.encode_text(texts)
+    nouns = texts.columns["nouns"].bool()
+    assert torch.equal(encoded.mask, nouns | (texts.mask & ~nouns.any(1, keepdim=True)))
+    assert encoded.counted is None
+
+
+def test_all_tokens_count_in_plain_scan(tmp_path: Path) -> None:
     context, model = build(tmp_path)
     texts = context.batches.texts(np.arange(4))
-    assert torch.equal(model.encode_text(texts).mask, texts.mask)
+    encoded = model.encode_text(texts)
+    assert torch.equal(encoded.mask, texts.mask)
+    assert encoded.counted is None
 
 
-def test_attention_is_a_distribution_over_real_regions_for_looking_words(tmp_path: Path) -> None:
+def test_attention_is_a_distribution_over_real_regions_for_words_that_count(tmp_path: Path) -> None:
     context, model = build(tmp_path, nouns=True)
     batch = context.batches.batch(np.arange(8))
     images, texts = model.encode_image(batch.paired_images()), model.encode_text(batch.texts)
     weights = model.attend(images, texts)
     assert weights.shape == (8, texts.mask.shape[1], images.mask.shape[1])
-    assert torch.allclose(weights.sum(-1), texts.mask.float(), atol=1e-6)
+    assert torch.allclose(weights.sum(-1), texts.counted.float(), atol=1e-6)
     assert weights.masked_select(~images.mask.unsqueeze(1)).abs().max() == 0
 
 

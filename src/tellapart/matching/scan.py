@@ -1,5 +1,5 @@
-"""SCAN: words look at regions (or regions at words) and a pair is as good as what they find; POS-SCAN: only
-nouns look."""
+"""SCAN: words look at regions (or regions at words) and a pair is as good as what they find; POS-SCAN: only what
+nouns find counts."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class SCANModel(nn.Module):
     def __init__(self, config: SCAN, inputs: ModelInputs) -> None:
         super().__init__()
         self.nouns = config.nouns
+        self.filtered = config.compat == "code"
         self.attentions = config.attentions()
         self.image = linear(inputs.feature_width, config.embedding)
         self.noise = WordNoise(config.replace_words, config.delete_words)
@@ -38,7 +39,10 @@ class SCANModel(nn.Module):
     def encode_text(self, texts: Texts) -> Encoded:
         texts = self.noise(texts)
         states = self.text(self.dropout(self.words(texts.tokens)), texts.lengths)  # [C, T, E]
-        return Encoded(unit(states), self._looking(texts))
+        if not self.nouns:
+            return Encoded(unit(states), texts.mask)
+        nouns = _nouns(texts)
+        return Encoded(unit(states), nouns) if self.filtered else Encoded(unit(states), texts.mask, nouns)
 
     def score(self, images: Encoded, texts: Encoded) -> Tensor:
         scores = [cross_attention(images, texts, attention) for attention in self.attentions]
@@ -46,19 +50,18 @@ class SCANModel(nn.Module):
 
     def attend(self, images: Encoded, texts: Encoded) -> Tensor:
         """Where the words of sentence n look in picture n [N, T, R] (Eq. 5), aligned with the tokens; what a captioner
-        learns its gaze from. Words that do not look have zero rows."""
+        learns its gaze from. Words that do not count have zero rows."""
         if self.attentions[0].direction != "t2i":
             raise InputError("Words look at regions only in a text-to-image SCAN; train one with direction=t2i.")
         return attention_weights(images, texts, self.attentions[0])
 
-    def _looking(self, texts: Texts) -> Tensor:
-        """Which tokens look [C, T]: all of them, or in POS-SCAN the nouns, and all where a sentence has none."""
-        if not self.nouns:
-            return texts.mask
-        if NOUNS not in texts.columns:
-            raise InputError(f"POS-SCAN needs the column '{NOUNS}'; add it to the stage's sampling columns.")
-        nouns = texts.columns[NOUNS].bool() & texts.mask
-        return nouns | (texts.mask & ~nouns.any(1, keepdim=True))
+
+def _nouns(texts: Texts) -> Tensor:
+    """Which tokens count in POS-SCAN [C, T]: the nouns, and all where a sentence has none."""
+    if NOUNS not in texts.columns:
+        raise InputError(f"POS-SCAN needs the column '{NOUNS}'; add it to the stage's sampling columns.")
+    nouns = texts.columns[NOUNS].bool() & texts.mask
+    return nouns | (texts.mask & ~nouns.any(1, keepdim=True))
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,11 @@ class SCAN:
     sharpness: float = 6.0
     """Of logsumexp."""
     nouns: bool = False
-    """POS-SCAN: only nouns look; needs the column `nouns`."""
+    """POS-SCAN: only nouns count; needs the column `nouns`."""
     compat: str = "paper"
-    """paper: negative similarities count as zero; code: a tenth of them stays, as SCAN's released code has it."""
+    """paper: negative similarities count as zero, and in POS-SCAN the score alone is of nouns (Eq. 8): a region's
+    similarities are still scaled over all words (Eq. 5). code: a tenth of what is negative stays, and all words but the
+    nouns are gone before anything looks, so that one noun alone finds every region that is like it equally good."""
     dropout: float = 0.0
     """On features and word vectors; the papers use none."""
     replace_words: float = 0.0

@@ -154,7 +154,7 @@ MATCHERS = (
     Recipe(
         name="pos-scan",
         paper="Grounded captioning, Eq. 8, Table 1",
-        about="SCAN in which only nouns look.",
+        about="SCAN in which only what nouns find counts.",
         features="regions",
         stages=TEACHERS[1:],
         expected="Paper, Flickr30k Entities val: attention accuracy 28.58.",

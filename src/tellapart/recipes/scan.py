@@ -33,5 +33,5 @@ RECIPES = (
     ),
     _recipe("scan-grid", "Words look at grid cells.", SCAN(), "grid"),
     _recipe("scan-grid-both", "Words and grid cells look at each other.", SCAN(direction="both"), "grid"),
-    _recipe("pos-scan-grid", "Only nouns look, at grid cells.", SCAN(nouns=True), "grid"),
+    _recipe("pos-scan-grid", "Only what nouns find counts, at grid cells.", SCAN(nouns=True), "grid"),
 )
