@@ -119,21 +119,20 @@ def test_refusals(context: Context) -> None:
         SelfCritical(baseline="mean").build(model, context)
     with pytest.raises(InputError, match="two samples"):
         SelfCritical(baseline="leave-one-out", samples=1).build(model, context)
+    with pytest.raises(InputError, match="set baseline=leave-one-out"):
+        SelfCritical(reread=True).build(model, context)
     with pytest.raises(InputError, match="training split only"):
         val = context.batches.pictures_and_captions(context.pack.split("val").pictures)
         SelfCritical().build(model, context)(val)
 
 
-@pytest.mark.parametrize("baseline", ["greedy", "leave-one-out"])
 @pytest.mark.parametrize("max_words", [2, 20])
-def test_rereading_gives_the_same_loss_and_gradient_without_dropout(
-    context: Context, baseline: str, max_words: int
-) -> None:
+def test_rereading_gives_the_same_loss_and_gradient_without_dropout(context: Context, max_words: int) -> None:
     batch, found = all_pictures(context), []
     for reread in (False, True):
         torch.manual_seed(0)
         model = NeuralTalk2(hidden=16, dropout=0.0, word_dropout=0.0).build(context.inputs)
-        settings = SelfCritical(Rewards(cider=1.0), baseline, samples=3, max_words=max_words, reread=reread)
+        settings = SelfCritical(Rewards(cider=1.0), "leave-one-out", samples=3, max_words=max_words, reread=reread)
         objective = settings.build(model, context).train()
         torch.manual_seed(1)
         figures = objective(batch)
@@ -147,7 +146,7 @@ def test_rereading_gives_the_same_loss_and_gradient_without_dropout(
 
 def test_rereading_can_be_recorded_and_has_the_models_weights_once(context: Context) -> None:
     model = NeuralTalk2(hidden=16).build(context.inputs)
-    objective = SelfCritical(reread=True).build(model, context).train()
+    objective = SelfCritical(baseline="leave-one-out", reread=True).build(model, context).train()
     assert {name.split(".")[0] for name in objective.state_dict()} == {"model"}
     batch = all_pictures(context)
     prepared = objective.prepare(batch)

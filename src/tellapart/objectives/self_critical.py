@@ -42,14 +42,18 @@ class SelfCritical:
     """Where a sentence is cut off."""
     reread: bool = field(default=False, metadata=LATER)
     """Sentences are drawn without dropout and without gradient, and then read for it: the model is judged by what it
-    would say when asked, and steps can be replayed (`train --replay`). False: the
-    gradient flows through the drawing itself, dropout and all, as in the released code of the papers."""
+    would say when asked, and steps can be replayed (`train --replay`). False: the gradient flows through the drawing
+    itself, dropout and all, as in the released code of the papers. Needs the leave-one-out baseline: what is read with
+    dropout is not what drew, so advantages whose mean is not zero, as against the greedy sentence, would by themselves
+    make all that is drawn less likely."""
 
     def build(self, model: nn.Module, context: Context) -> SelfCriticalObjective | RereadObjective:
         if self.baseline not in BASELINES:
             raise InputError(f"There is no baseline '{self.baseline}'; choose one of {', '.join(BASELINES)}.")
         if self.baseline == "leave-one-out" and self.samples < 2:
             raise InputError("The leave-one-out baseline needs at least two samples a picture.")
+        if self.reread and self.baseline != "leave-one-out":
+            raise InputError("With `reread`, samples are compared with each other: set baseline=leave-one-out.")
         objective = RereadObjective if self.reread else SelfCriticalObjective
         return objective(self, model, self.rewards.build(context))
 
