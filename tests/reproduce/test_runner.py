@@ -77,6 +77,18 @@ def test_shared_first_stages_are_trained_once(pack: Path, tmp_path: Path) -> Non
     assert all(job.epochs == own for job in planned.jobs if job.measures)
 
 
+def test_first_stages_share_their_own_first_stages(pack: Path, tmp_path: Path) -> None:
+    """a and b go on from two stages, c and d from two others; the first of all is the same."""
+    longer = ("fine-tune.epochs=16",)
+    rows = (Row("a", "convse"), Row("b", "convse++"), Row("c", "convse", longer), Row("d", "convse++", longer))
+    planned = plan([replace(TABLE, rows=rows)], Pack(pack), (), 1, 1.0, Cache(tmp_path))
+    helpers = [job for job in planned.jobs if not job.measures]
+    assert len(planned.jobs) == len(rows) + len(helpers)
+    roots = [job for job in planned.jobs if job.base is None]
+    assert len(roots) == 1 and roots[0] in helpers
+    assert all(job.label.count("first stages of") == 1 for job in helpers)
+
+
 @pytest.mark.slow
 def test_two_processes(pack: Path, tmp_path: Path) -> None:
     outcome = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, jobs=2, device="cpu,cpu", tell=quiet)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
 from tellapart.data.pack import Pack
@@ -18,6 +18,8 @@ from tellapart.reproduce.table import Row, Table
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.training.registry import override
 from tellapart.vision.store import FeatureStore, mirror_of
+
+FIRST_STAGES = "first stages of "
 
 
 @dataclass(frozen=True)
@@ -162,9 +164,24 @@ def _need_mirrors(pack: Pack, recipe: Recipe, features: str | None) -> None:
 
 
 def _with_bases(jobs: dict[str, Job], pack: Pack, cache: Cache) -> dict[str, Job]:
-    """Let unfinished jobs begin with the longest run of first stages that is a job itself or that several share."""
+    """Let unfinished jobs begin with the longest run of first stages that is a job itself or that several share. Such
+    first stages are jobs too, and may have first stages in common themselves."""
+    result = dict(jobs)
     pending = [job for job in jobs.values() if not cache.has(job.key, job.measures) and not cache.has_run(job.key)]
     waiting = {job.key for job in pending}
+    while pending:
+        found = _bases(pending, waiting, pack, cache)
+        for key, part in found.items():
+            result[key] = replace(result[key], base=part.key, taken_over=len(part.recipe.stages))
+            result[part.key] = replace(result.get(part.key, part), needed_later=True)
+        made = {part.key: part for part in found.values() if part.key not in waiting and not cache.has_run(part.key)}
+        waiting |= set(made)
+        pending = list(made.values())
+    return result
+
+
+def _bases(pending: Sequence[Job], waiting: Set[str], pack: Pack, cache: Cache) -> dict[str, Job]:
+    """What each of these jobs begins with, if anything, by its key."""
     beginnings = {job.key: _beginnings(job, pack) for job in pending}
     chosen: dict[str, Job] = {}
     for job in pending:
@@ -177,11 +194,7 @@ def _with_bases(jobs: dict[str, Job], pack: Pack, cache: Cache) -> dict[str, Job
         shared = [part for part in beginnings[job.key] if counts[part.key] > 1]
         if shared:
             chosen[job.key] = shared[0]
-    result = dict(jobs)
-    for key, part in chosen.items():
-        result[key] = replace(result[key], base=part.key, taken_over=len(part.recipe.stages))
-        result[part.key] = replace(result.get(part.key, part), needed_later=True)
-    return result
+    return chosen
 
 
 def _beginnings(job: Job, pack: Pack) -> list[Job]:
@@ -190,5 +203,6 @@ def _beginnings(job: Job, pack: Pack) -> list[Job]:
     for count in range(len(job.recipe.stages) - 1, 0, -1):
         recipe = replace(job.recipe, stages=job.recipe.stages[:count])
         key = job_key(recipe, pack.fingerprint, job.features)
-        parts.append(Job(f"first stages of {job.label}", recipe, "", job.features, key, (), job.share))
+        label = FIRST_STAGES + job.label.removeprefix(FIRST_STAGES)
+        parts.append(Job(label, recipe, "", job.features, key, (), job.share))
     return parts
