@@ -11,8 +11,9 @@ SPLITS = (
     "On Flickr8k the split is Flickr8k's own (6,000 / 1,000 / 1,000)."
 )
 REGIONS = (
-    "Regions here are a COCO detector's boxes filled up with fixed ones, with a small backbone's features pooled "
-    "inside; the paper has 36 boxes of a Visual Genome detector."
+    "Regions here are a COCO detector's boxes filled up with fixed ones, seen by a small backbone (in the features' "
+    "name, `cut`: each looked at by itself; `named`: with the detector's name for it); the paper has 36 boxes of a "
+    "Visual Genome detector."
 )
 SPICE = "SPICE is left blank where it was not run; METEOR where its tables are not installed."
 

@@ -19,6 +19,11 @@ def _row(name: str, recipe: str, *flickr: float) -> Row:
     return Row(name, recipe, published={FLICKR: (*flickr, None)})
 
 
+def _beats_the_unlearned(row: str) -> tuple[Greater, ...]:
+    others = ("concepts in a row", "nearest sentence")
+    return tuple(Greater(row, other, column) for other in others for column in ("B-4", "METEOR", "CIDEr"))
+
+
 R2M = _row("R2M", "r2m", 53.1, 32.8, 19.2, 11.7, 13.7, 35.9, 18.1)
 
 TABLE1 = Table(
@@ -43,14 +48,8 @@ TABLE1 = Table(
             tuple(Greater("R2M", "UC-GAN", column) for column in ("B-4", "METEOR", "ROUGE-L", "CIDEr")),
         ),
         Claim("Section 3.3: R2M trains faster (35 minutes against 34 hours).", (Greater("UC-GAN", "R2M", "seconds"),)),
-        Claim(
-            "R2M beats captions that need no learning (ours to ask).",
-            tuple(
-                Greater("R2M", row, column)
-                for row in ("concepts in a row", "nearest sentence")
-                for column in ("B-4", "METEOR", "CIDEr")
-            ),
-        ),
+        Claim("R2M beats captions that need no learning (ours to ask).", _beats_the_unlearned("R2M")),
+        Claim("Anchored, R2M beats captions that need no learning.", _beats_the_unlearned("R2M, anchored")),
     ),
     notes=(
         *NOTES,
