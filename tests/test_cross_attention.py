@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -151,16 +152,35 @@ def test_what_is_masked_or_padded_changes_nothing() -> None:
     assert torch.allclose(cross_attention(images, texts, Attention()), cross_attention(images, longer, Attention()))
 
 
-@pytest.mark.parametrize("aggregation", AGGREGATIONS)
-def test_an_empty_set_scores_zero_and_passes_no_nan(aggregation: str) -> None:
-    images, texts = random_pair(3)
-    assert texts.mask is not None
-    texts.mask[1] = False
+@pytest.mark.parametrize("nothing", ["is there", "counts"])
+@pytest.mark.parametrize(("direction", "aggregation"), list(itertools.product(("t2i", "i2t"), AGGREGATIONS)))
+def test_an_empty_set_scores_zero_and_passes_no_nan(direction: str, aggregation: str, nothing: str) -> None:
+    images, texts = random_pair(3, nouns=nothing == "counts")
+    emptied = texts.mask if nothing == "is there" else texts.counted
+    assert emptied is not None
+    emptied[1] = False
     vectors = texts.vectors.requires_grad_()
-    scores = cross_attention(images, Encoded(vectors, texts.mask), Attention(aggregation=aggregation))
+    scores = cross_attention(images, replace(texts, vectors=vectors), Attention(direction, aggregation=aggregation))
     scores.sum().backward()
-    assert scores[:, 1].abs().max() < 1e-9
+    # Of regions that each see nothing, log-sum-exp still counts how many there are.
+    regions = images.mask.sum(1).double()  # type: ignore[union-attr]
+    expected = regions.log() / 6 if (direction, aggregation) == ("i2t", "logsumexp") else torch.zeros_like(regions)
+    assert (scores[:, 1] - expected).abs().max() < 1e-9
     assert vectors.grad is not None and vectors.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("direction", ["t2i", "i2t"])
+def test_what_counts_lies_within_the_mask(direction: str) -> None:
+    images, texts = random_pair(5, nouns=True)
+    assert texts.mask is not None and texts.counted is not None
+    wider = replace(texts, counted=texts.counted | ~texts.mask)
+    attention = Attention(direction)
+    assert torch.allclose(cross_attention(images, wider, attention), cross_attention(images, texts, attention))
+
+
+def test_what_counts_needs_a_mask() -> None:
+    with pytest.raises(ValueError, match="have a mask"):
+        Encoded(torch.zeros(1, 2, 3), counted=torch.ones(1, 2, dtype=torch.bool))
 
 
 def test_only_unlike_pairs_stay_finite() -> None:
@@ -172,19 +192,24 @@ def test_only_unlike_pairs_stay_finite() -> None:
     assert words.grad is not None and words.grad.isfinite().all()
 
 
+@pytest.mark.parametrize("nouns", [False, True])
 @pytest.mark.parametrize("direction", ["t2i", "i2t"])
-def test_weights_against_the_loop(direction: str) -> None:
-    images, texts = random_pair(4, 4, 4)
+def test_weights_against_the_loop(direction: str, nouns: bool) -> None:
+    images, texts = random_pair(4, 4, 4, nouns=nouns)
     assert images.mask is not None and texts.mask is not None
     attention = Attention(direction, 5.0, leak=0.1)
     found = attention_weights(images, texts, attention)  # [N, Y, X]
+    counted = texts.mask if texts.counted is None else texts.counted
     for n in range(4):
         regions, words = images.vectors[n][images.mask[n]], texts.vectors[n][texts.mask[n]]
-        contexts, queries = (regions, words) if direction == "t2i" else (words, regions)
-        looking, seen = (texts, images) if direction == "t2i" else (images, texts)
-        inside = found[n][looking.mask[n]][:, seen.mask[n]]  # type: ignore[index]
-        assert torch.allclose(inside, naive_weights(contexts, queries, attention).t(), atol=1e-9)
-        assert found[n].sum().item() == pytest.approx(len(queries))  # nothing lies outside the masks
+        if direction == "t2i":
+            inside = found[n][counted[n]][:, images.mask[n]]
+            expected = naive_weights(regions, words, attention).t()[counted[n][texts.mask[n]]]
+        else:
+            inside = found[n][images.mask[n]][:, counted[n]]
+            expected = naive_weights(texts.vectors[n][counted[n]], regions, attention).t()
+        assert torch.allclose(inside, expected, atol=1e-9)
+        assert found[n].sum().item() == pytest.approx(len(expected))  # nothing lies outside the masks
 
 
 def test_wrong_settings_are_refused() -> None:

@@ -26,20 +26,17 @@ class Arranged:
 
 
 def clean(encoded: Encoded) -> tuple[Tensor, Tensor, Tensor]:
-    """Vectors with zeros where masked, the mask, and what counts. A set in which nothing counts counts its first place;
-    where that is masked it is a zero vector, and scores 0."""
+    """Vectors with zeros where masked, the mask, and what counts. A set in which nothing counts is empty; an empty set
+    keeps one zero vector, and scores 0."""
     vectors = encoded.vectors if encoded.vectors.dtype == torch.float64 else encoded.vectors.float()
     if encoded.mask is None:
-        mask = torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
-    else:
-        mask = encoded.mask.clone()
-        vectors = vectors * encoded.mask.unsqueeze(-1)
-        mask[:, 0] |= ~mask.any(1)
-    if encoded.counted is None:
-        return vectors, mask, mask
-    counted = encoded.counted & mask
-    counted[:, 0] |= ~counted.any(1)
-    return vectors, mask | counted, counted
+        everything = torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
+        return vectors, everything, everything
+    counted = encoded.mask if encoded.counted is None else encoded.mask & encoded.counted
+    empty = ~counted.any(1, keepdim=True)
+    vectors = vectors * (encoded.mask & ~empty).unsqueeze(-1)
+    first = torch.arange(counted.shape[1], device=counted.device) == 0  # [L]
+    return vectors, torch.where(empty, first, encoded.mask), torch.where(empty, first, counted)
 
 
 def arrange(encoded: Encoded) -> Arranged:

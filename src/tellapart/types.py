@@ -118,7 +118,11 @@ class Encoded(Movable):
 
     vectors: Tensor  # [N, E] or [N, L, E]
     mask: Tensor | None = None  # [N, L] bool for local vectors
-    counted: Tensor | None = None  # [N, L] bool: those that make up a pair's score; None: all within the mask
+    counted: Tensor | None = None  # [N, L] bool: those within the mask that make up a pair's score; None: all of them
+
+    def __post_init__(self) -> None:
+        if self.counted is not None and self.mask is None:
+            raise ValueError("What counts is told of local vectors, which have a mask.")
 
     def __len__(self) -> int:
         return self.vectors.shape[0]
@@ -128,7 +132,9 @@ class Encoded(Movable):
 
     def of_counted(self) -> Encoded:
         """The vectors that count, as if there were no others."""
-        return self if self.counted is None else Encoded(self.vectors, self.counted)
+        if self.counted is None or self.mask is None:
+            return self
+        return Encoded(self.vectors, self.mask & self.counted)
 
     def _tensors(self) -> dict[str, Tensor]:
         return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}

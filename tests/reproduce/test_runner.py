@@ -90,6 +90,19 @@ def test_first_stages_share_their_own_first_stages(pack: Path, tmp_path: Path) -
 
 
 @pytest.mark.slow
+def test_first_stages_of_first_stages_change_nothing(pack: Path, tmp_path: Path) -> None:
+    longer = ("fine-tune.sampling.batch=3",)
+    rows = (Row("a", "convse"), Row("b", "convse++"), Row("c", "convse", longer), Row("d", "convse++", longer))
+    table = replace(TABLE, rows=rows)
+    together = run_rows([table], pack, cache=tmp_path / "shared", share=SHARE, keep=True, tell=quiet)
+    assert not together.failed and not together.left
+    run_rows([table.only(("d",))], pack, cache=tmp_path / "alone", share=SHARE, keep=True, tell=quiet)
+    (key,) = [path.name for path in (tmp_path / "alone" / "runs").iterdir()]
+    ours, theirs = (load_file(tmp_path / c / "runs" / key / "model.safetensors") for c in ("shared", "alone"))
+    assert all(bool((ours[name] == theirs[name]).all()) for name in theirs)
+
+
+@pytest.mark.slow
 def test_two_processes(pack: Path, tmp_path: Path) -> None:
     outcome = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, jobs=2, device="cpu,cpu", tell=quiet)
     assert len(outcome.done) == 2 and not outcome.failed

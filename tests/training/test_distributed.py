@@ -60,7 +60,7 @@ def _as_double(batch):
     return replace(batch, images=replace(batch.images, features=batch.images.features.double()))
 
 
-@pytest.mark.parametrize("recipe", ["vse++", "neuraltalk2"])
+@pytest.mark.parametrize("recipe", ["vse++", "neuraltalk2", "pos-scan"])
 def test_two_processes_equal_one(tiny_pack: Path, tmp_path: Path, recipe: str) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(tests=str(Path(__file__).parents[1])))

@@ -98,6 +98,8 @@ class SCAN:
     """Share of words that vanish in training."""
 
     def attentions(self) -> tuple[Attention, ...]:
+        if self.compat not in ("paper", "code"):
+            raise InputError(f"SCAN is built as in the paper or as in the code, not as in '{self.compat}'.")
         leak = 0.1 if self.compat == "code" else 0.0
         temperatures = {"t2i": self.temperature, "i2t": self.word_temperature}
         directions = BOTH if self.direction == "both" else (self.direction,)

@@ -42,10 +42,10 @@ class SelfCritical:
     """Where a sentence is cut off."""
     reread: bool = field(default=False, metadata=LATER)
     """Sentences are drawn without dropout and without gradient, and then read for it: the model is judged by what it
-    would say when asked, and steps can be replayed (`train --replay`). False: the gradient flows through the drawing
-    itself, dropout and all, as in the released code of the papers. Needs the leave-one-out baseline: what is read with
-    dropout is not what drew, so advantages whose mean is not zero, as against the greedy sentence, would by themselves
-    make all that is drawn less likely."""
+    would say when asked, and steps can be replayed (`train --replay`). Needs the leave-one-out baseline: what is read
+    with dropout is not what drew, so advantages whose mean is not zero, as against the greedy sentence, would by
+    themselves make all that is drawn less likely. False: the gradient flows through the drawing itself, dropout and
+    all, as in the released code of the papers."""
 
     def build(self, model: nn.Module, context: Context) -> SelfCriticalObjective | RereadObjective:
         if self.baseline not in BASELINES:

@@ -23,7 +23,8 @@ A claim is held or not held when the interval of the difference lies on one side
 PACK in the commands is Flickr8k with its public split: `tellapart prepare FLICKR8K --out PACK`, then
 `tellapart extract PACK --kind vector,grid,regions` and `tellapart annotate PACK --sentence-targets minilm --objects`.
 Features whose names begin with lite2 want `extract --backbone efficientnet-lite2`, mirrored rows `extract --flip`, and
-regions that are not fixed ones detections in the pack or `extract --regions-from DETECTOR`.
+regions that are not fixed ones detections in the pack or `extract --regions-from DETECTOR`. In features' names, cut is
+`--cut 128`, named `--named` and cells `--cells`.
 """
 
 

@@ -45,7 +45,7 @@ TABLE1 = Table(
         Row("Up-Down + XE + 0.1 KL(GT)", "grounded-boxes", ("xe.objective.loss=kl",)),
         Row("Up-Down + XE + 0.1 any region(GT)", "grounded-boxes", ("xe.objective.loss=any-region",)),
         Row(
-            "Up-Down + XE + 0.1 KL(POS-SCAN), as released",
+            "Up-Down + XE + 0.1 KL(POS-SCAN), the code's divergence",
             "grounded-pos-scan",
             ("xe.objective.loss=kl-teacher-first", "xe.objective.mean_over=supervised"),
         ),
@@ -72,7 +72,7 @@ TABLE1 = Table(
     notes=(
         SPLITS,
         REGIONS,
-        "The last five rows are not in the paper's table: other losses and the released code's form.",
+        "The last five rows are not in the paper's table: other losses, and POS-SCAN as the released code has it.",
         "Nor are the last columns: how often any region is right, a region drawn at random, and the surest detection.",
     ),
 )
@@ -169,8 +169,8 @@ TABLE2 = Table(
         REGIONS,
         SPICE,
         "GT is supervision by the best region's log-likelihood, as in Table 1. Greedy captions.",
-        "SCST lasts 12 epochs of 64 pictures a batch instead of 80 of 29, draws without dropout (`reread`), compares "
-        "a picture's five sentences with each other instead of with the greedy one.",
+        "SCST lasts 12 epochs of 64 pictures a batch instead of 80 of 29, draws without dropout (`reread`) and "
+        "compares a picture's five sentences with each other instead of with the greedy one.",
     ),
 )
 
