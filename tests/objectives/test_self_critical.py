@@ -13,7 +13,7 @@ from tellapart.metrics.bleu import bleu
 from tellapart.metrics.cider import cider_d
 from tellapart.objectives.context import Context
 from tellapart.objectives.rewards import Rewards
-from tellapart.objectives.self_critical import SelfCritical, greedy_rewards
+from tellapart.objectives.self_critical import RereadObjective, SelfCritical, greedy_rewards
 from tellapart.recording import recorded
 from tellapart.types import Batch, Encoded, Images, Texts
 from tiny_world import tiny_context
@@ -142,6 +142,14 @@ def test_rereading_gives_the_same_loss_and_gradient_without_dropout(context: Con
         torch.testing.assert_close(found[1][0][name], value, atol=1e-5, rtol=1e-4)
     for plain, again in zip(found[0][1], found[1][1]):
         torch.testing.assert_close(again, plain, atol=1e-6, rtol=1e-3)
+
+
+def test_sentences_worth_the_same_move_nothing_though_dropout_reads_them(context: Context) -> None:
+    model = NeuralTalk2(hidden=16, dropout=0.5).build(context.inputs)
+    config = SelfCritical(baseline="leave-one-out", samples=3, reread=True)
+    objective = RereadObjective(config, model, lambda tokens, batch, owner: torch.ones(len(tokens))).train()  # type: ignore[arg-type]
+    objective(all_pictures(context))["loss"].backward()
+    assert all(float(parameter.grad.abs().max()) == 0 for parameter in model.parameters() if parameter.grad is not None)
 
 
 def test_rereading_can_be_recorded_and_has_the_models_weights_once(context: Context) -> None:
