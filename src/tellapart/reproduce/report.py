@@ -15,6 +15,8 @@ from tellapart.reproduce.table import Column, Row
 
 MARKS = {"held": "✓", "not held": "✗", "undecided": "?"}
 OURS = "here"
+LOPSIDED = 0.25
+"""Share of an interval's half width that a value may lie off its middle and still be written with ±."""
 
 
 def write_reports(filled: Filled, folder: Path) -> list[Path]:
@@ -59,11 +61,12 @@ def honest_lines(filled: Filled) -> list[str]:
     lines.extend(filled.table.notes)
     lines.append(_hardware(filled))
     counts = {len(runs) for runs in filled.results.values()}
+    pictures = "bootstrap interval over test pictures, [ ] its ends where the value is not its middle"
     if counts == {1}:
-        lines.append("One run a row: ± is a 95% bootstrap interval over test pictures.")
+        lines.append(f"One run a row: ± is a 95% {pictures}.")
     elif counts:
         seeds = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
-        alone = "; of a row with one seed, a bootstrap interval over test pictures" if 1 in counts else ""
+        alone = f"; of a row with one seed, a {pictures}" if 1 in counts else ""
         lines.append(f"{seeds} seeds a row: ± is a 95% t interval of the mean over seeds{alone}.")
     return lines
 
@@ -79,10 +82,19 @@ def _hardware(filled: Filled) -> str:
 
 
 def shown(estimate: Estimate | None, decimals: int) -> str:
+    """A value and its interval: ± half its width, or its ends where the value does not lie in its middle.
+
+    >>> shown(Estimate(9.8, 8.6, 11.1, "pictures"), 1), shown(Estimate(9.8, 7.7, 10.2, "pictures"), 1)
+    ('9.8 ± 1.2', '9.8 [7.7, 10.2]')
+    """
     if estimate is None:
         return "–"
-    margin = estimate.margin
-    return f"{estimate.value:.{decimals}f}" + ("" if margin is None else f" ± {margin:.{decimals}f}")
+    value = f"{estimate.value:.{decimals}f}"
+    if estimate.margin is None:
+        return value
+    if abs(estimate.value - (estimate.low + estimate.high) / 2) > LOPSIDED * estimate.margin:
+        return f"{value} [{estimate.low:.{decimals}f}, {estimate.high:.{decimals}f}]"
+    return f"{value} ± {estimate.margin:.{decimals}f}"
 
 
 def _lines(filled: Filled, row: Row) -> list[tuple[str, list[str]]]:
