@@ -128,16 +128,14 @@ class Encoded(Movable):
         return self.vectors.shape[0]
 
     def select(self, index: Tensor) -> Encoded:
-        return replace(self, **{name: value[index] for name, value in self._tensors().items()})
+        mask = None if self.mask is None else self.mask[index]
+        return Encoded(self.vectors[index], mask, None if self.counted is None else self.counted[index])
 
     def of_counted(self) -> Encoded:
         """The vectors that count, as if there were no others."""
         if self.counted is None or self.mask is None:
             return self
         return Encoded(self.vectors, self.mask & self.counted)
-
-    def _tensors(self) -> dict[str, Tensor]:
-        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
 
 
 State = dict[str, Tensor]

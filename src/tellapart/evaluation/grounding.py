@@ -19,10 +19,10 @@ from tellapart.data.sampling import split_rows
 from tellapart.decoding import greedy
 from tellapart.errors import InputError
 from tellapart.evaluation.captions import MAX_WORDS, score_sentences, token_cider
-from tellapart.evaluation.region_bounds import pack_sizes, region_bounds
+from tellapart.evaluation.region_bounds import region_bounds
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.matching.word_attention import LookingMatcher, word_attention
-from tellapart.metrics.boxes import best_overlap
+from tellapart.metrics.boxes import best_overlap, picture_sizes
 from tellapart.metrics.grounding import (
     THRESHOLD,
     GroundingOutcomes,
@@ -116,7 +116,7 @@ def _read(
     """Where annotated words of true sentences look; for a captioner also the loss a word."""
     loss, total, count, parts = WordCrossEntropy(), 0.0, 0, []
     boxes, mask = objects.padded_boxes
-    sizes = pack_sizes(context.pack)
+    sizes = picture_sizes(context.pack.pictures)
     for rows in chunks(captions):
         batch = context.batches.batch(rows)
         if isinstance(model, LookingMatcher):
@@ -175,7 +175,7 @@ def _speak(
     )
     longest = max(part.shape[1] for part in tokens)
     whole = torch.cat([torch.nn.functional.pad(part, (0, longest - part.shape[1])) for part in tokens])
-    outcomes = judge_captions(spoken, references_of(context, objects, captions), pack_sizes(context.pack))
+    outcomes = judge_captions(spoken, references_of(context, objects, captions), picture_sizes(context.pack.pictures))
     mentioned, owner = _mentioned(context, objects, captions)
     figures = {"cider": token_cider(context, pictures, whole)}
     figures |= grounding_scores(outcomes, len(objects.classes))

@@ -8,17 +8,12 @@ from tellapart.data.object_words import open_objects
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import split_rows
 from tellapart.errors import InputError
-from tellapart.metrics.boxes import overlap, pixel_size
+from tellapart.metrics.boxes import overlap, picture_sizes
 from tellapart.metrics.grounding import THRESHOLD, Outcomes, attention_accuracy
 from tellapart.vision.store import FeatureStore
 
 AT_ONCE = 4096
 """Words whose regions are compared with their boxes in one go."""
-
-
-def pack_sizes(pack: Pack) -> np.ndarray:
-    """[I, 4] `pixel_size` of every picture of the pack."""
-    return pixel_size(np.asarray([p.width for p in pack.pictures]), np.asarray([p.height for p in pack.pictures]))
 
 
 def region_bounds(pack: Pack, store: FeatureStore, split: str) -> dict[str, float]:
@@ -31,7 +26,7 @@ def region_bounds(pack: Pack, store: FeatureStore, split: str) -> dict[str, floa
     words = objects.of_captions(split_rows(pack, split).captions)
     picture = pack.owner[objects.caption[words]]
     boxes, mask = objects.padded_boxes
-    sizes = pack_sizes(pack)
+    sizes = picture_sizes(pack.pictures)
     parts: dict[str, list[np.ndarray]] = {"ceiling": [], "chance": [], "first": []}
     for start in range(0, len(words), AT_ONCE):
         part = np.arange(start, min(start + AT_ONCE, len(words)))

@@ -6,6 +6,9 @@ are fractions, so they are brought to that size first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 import numpy as np
 
 LONG_SIDE = 500.0
@@ -21,6 +24,18 @@ def pixel_size(width: np.ndarray, height: np.ndarray, long_side: float = LONG_SI
     size = np.where(size > 0, size, 1.0)
     size = size * (long_side / size.max(-1, keepdims=True))
     return np.concatenate([size, size], -1)
+
+
+class Sized(Protocol):
+    @property
+    def width(self) -> int: ...
+    @property
+    def height(self) -> int: ...
+
+
+def picture_sizes(pictures: Sequence[Sized]) -> np.ndarray:
+    """`pixel_size` of each of these pictures [I, 4]."""
+    return pixel_size(np.asarray([p.width for p in pictures]), np.asarray([p.height for p in pictures]))
 
 
 def overlap(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from tellapart.data.object_words import open_objects
 from tellapart.data.sampling import split_rows
 from tellapart.errors import InputError
 from tellapart.matching.word_attention import word_attention
-from tellapart.metrics.boxes import pixel_size
+from tellapart.metrics.boxes import picture_sizes
 from tellapart.objectives.context import Context
 from tellapart.types import Batch
 
@@ -129,8 +129,7 @@ class BoxGaze:
         row = np.full(len(context.pack.tokens), -1, dtype=np.int64)
         row[objects.tokens] = np.arange(len(objects.tokens))
         boxes, mask = objects.padded_boxes
-        pictures = context.pack.pictures
-        sizes = pixel_size(np.asarray([p.width for p in pictures]), np.asarray([p.height for p in pictures]))
+        sizes = picture_sizes(context.pack.pictures)
         self.row = torch.from_numpy(row).to(device)
         self.boxes = torch.from_numpy(boxes.astype(np.float32)).to(device)  # [W, K, 4]
         self.mask = torch.from_numpy(mask).to(device)  # [W, K]
