@@ -8,6 +8,8 @@ of gradients over ranks divides by world again.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +30,12 @@ class Group:
         return self.rank == 0
 
 
+_working_alone = False
+
+
 def group() -> Group:
+    if _working_alone:
+        return Group(0, 1)
     if dist.is_available() and dist.is_initialized():
         return Group(dist.get_rank(), dist.get_world_size())
     return Group(0, 1)
@@ -39,6 +46,17 @@ def join(device: str) -> Group:
     if "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
         dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
     return group()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """For what one rank does while the others wait: within it nothing is gathered from them."""
+    global _working_alone
+    before, _working_alone = _working_alone, True
+    try:
+        yield
+    finally:
+        _working_alone = before
 
 
 def barrier() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tellapart.data.batches import Batches, made_ahead
 from tellapart.data.pack import Pack
-from tellapart.data.sampling import Sampling, draw_epoch, share_of_rank
+from tellapart.data.sampling import Sampling, draw_epoch, share_of_rank, steps_an_epoch
 from tellapart.errors import InputError
 from tellapart.text.vocabulary import END, PAD, START
 from tellapart.vision.store import FeatureStore
@@ -64,6 +64,22 @@ def test_an_epoch_uses_every_caption_once(tiny_pack: Path, sampling: Sampling) -
     again = np.concatenate([draw.captions for draw in draw_epoch(pack, sampling, (0, 0, 0))])
     other = np.concatenate([draw.captions for draw in draw_epoch(pack, sampling, (0, 0, 1))])
     assert drawn.tolist() == again.tolist() != other.tolist()
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(batch=7),
+        Sampling(batch=7, drop_last=False),
+        Sampling(batch=3, captions_each=5),
+        Sampling(batch=5, what="pictures"),
+        Sampling(batch=500),
+        Sampling(batch=7, steps=3),
+        Sampling(batch=7, steps=40),
+    ],
+)
+def test_steps_are_counted_without_drawing_them(tiny_pack: Path, sampling: Sampling) -> None:
+    assert steps_an_epoch(Pack(tiny_pack), sampling) == len(draw_epoch(Pack(tiny_pack), sampling, (0, 0, 0)))
 
 
 @pytest.mark.parametrize("sampling", [Sampling(batch=16), Sampling(batch=6, captions_each=2)])

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from tellapart.data.unpaired import CorpusFilter, join_unpaired
-from tellapart.recipes.r2m import FULL, LOSS_ABLATIONS, MEMORY_ABLATIONS, R2M_CODE, R2M_FULL, RECIPES, UC_GAN
+from tellapart.recipes.r2m import (
+    FULL,
+    LOSS_ABLATIONS,
+    MEMORY_ABLATIONS,
+    R2M_ALL_STEPS,
+    R2M_CODE,
+    R2M_FULL,
+    RECIPES,
+    UC_GAN,
+)
 from tellapart.training.recipe import Recipe
 from tellapart.training.registry import recipe_from_plain, to_plain
 from tellapart.training.train import TrainSettings, train_recipe
@@ -39,6 +48,13 @@ def test_no_stage_learns_from_pairs_or_is_judged_by_captions() -> None:
         for stage in recipe.stages:
             assert stage.sampling.what in ("texts", "pictures") and stage.sampling.split == "train"
             assert stage.evaluation == "loss"
+
+
+def test_picture_stages_are_judged_by_held_out_sentences_too() -> None:
+    assert [stage.also_judged_by for stage in FULL] == [(), (), ("words-rebuilt",), ("words-rebuilt",)]
+    assert [stage.keep for stage in FULL] == ["best"] * 4
+    assert [stage.keep for stage in R2M_ALL_STEPS.stages[2:]] == ["last"] * 2
+    assert [stage.epochs for stage in R2M_ALL_STEPS.stages] == [stage.epochs for stage in FULL]
 
 
 def test_ablations_change_one_thing() -> None:

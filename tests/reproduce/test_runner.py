@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 
 from small_recipes import small_recipe
 from tellapart.data.pack import Pack, write_pack
+from tellapart.data.sampling import draw_epoch
 from tellapart.errors import InputError
 from tellapart.recipes import find_recipe
 from tellapart.reproduce.cache import Cache, recipe_hash
@@ -71,10 +72,10 @@ def test_shared_first_stages_are_trained_once(pack: Path, tmp_path: Path) -> Non
     assert len(planned.jobs) == 3 and len(helpers) == 1
     assert {job.base for job in planned.jobs if job.measures} == {helpers[0].key}
     # What the helper trains is not expected to be trained, and to take its time, again.
-    stages, shared = find_recipe("convse").stages, helpers[0].recipe.stages
-    own = sum(stage.epochs for stage in stages[len(shared) :])
-    assert helpers[0].epochs == sum(stage.epochs for stage in shared)
-    assert all(job.epochs == own for job in planned.jobs if job.measures)
+    stages, shared = small_recipe("convse").stages, helpers[0].recipe.stages
+    steps = [stage.epochs * len(draw_epoch(Pack(pack), stage.sampling, (0, 0, 0))) for stage in stages]
+    assert helpers[0].size == sum(steps[: len(shared)])
+    assert all(job.size == sum(steps[len(shared) :]) for job in planned.jobs if job.measures)
 
 
 def test_first_stages_share_their_own_first_stages(pack: Path, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from tiny_pack import make_tiny_pack
         ("sampling.batch=0", "at least 1"),
         ("sampling.split=trian", "nothing in the split 'trian'; it has "),
         ("validation_split=dev", "--set base.validation_split=SPLIT"),
+        ("also_judged_by=words", "base.also_judged_by=words: no earlier stage is called so; this is the first"),
     ],
 )
 def test_mistakes_leave_no_run_behind(setting: str, said: str, tiny_pack: Path, tmp_path: Path) -> None:

@@ -21,6 +21,16 @@ if us.is_main:
     save_file(found, sys.argv[3])
 """
 
+JUDGED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from recipes.test_r2m_recipes import shrunk
+from tellapart.recipes.r2m import R2M_FULL
+from tellapart.training.train import TrainSettings, train_recipe
+train_recipe(shrunk(R2M_FULL), TrainSettings(data=Path(sys.argv[1]), out=Path(sys.argv[2]), quiet=True))
+"""
+
 
 def gradients(pack_folder: Path, recipe_name: str):
     """Gradients of the first batch of a recipe, averaged over ranks the way training does it."""
@@ -60,18 +70,32 @@ def _as_double(batch):
     return replace(batch, images=replace(batch.images, features=batch.images.features.double()))
 
 
-@pytest.mark.parametrize("recipe", ["vse++", "neuraltalk2", "pos-scan"])
-def test_two_processes_equal_one(tiny_pack: Path, tmp_path: Path, recipe: str) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(tests=str(Path(__file__).parents[1])))
+def in_two_processes(script: str, folder: Path, *arguments: str) -> None:
+    (folder / "script.py").write_text(script.format(tests=str(Path(__file__).parents[1])))
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command += [str(script), str(tiny_pack), recipe, str(tmp_path / "two.safetensors")]
+    command += [str(folder / "script.py"), *arguments]
     settings = {**os.environ, "OMP_NUM_THREADS": "1"}
     finished = subprocess.run(command, env=settings, timeout=300, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
+
+
+@pytest.mark.parametrize("recipe", ["vse++", "neuraltalk2", "pos-scan"])
+def test_two_processes_equal_one(tiny_pack: Path, tmp_path: Path, recipe: str) -> None:
+    in_two_processes(SCRIPT, tmp_path, str(tiny_pack), recipe, str(tmp_path / "two.safetensors"))
     _, one = gradients(tiny_pack, recipe)
     two = load_file(tmp_path / "two.safetensors")
     assert one.keys() == two.keys()
     for name in one:
         torch.testing.assert_close(two[name], one[name], rtol=1e-9, atol=1e-12)
     assert max(float(gradient.abs().max()) for gradient in one.values()) > 0
+
+
+def test_one_process_judges_by_loss_while_the_other_waits(tmp_path: Path) -> None:
+    """R2M's losses are means over all processes; on validation data only one of them is there."""
+    from tellapart.data.unpaired import CorpusFilter, join_unpaired
+    from unpaired_packs import corpus_pack, picture_pack
+
+    filters = CorpusFilter(least_count=1, held_out=0.34)
+    join_unpaired(picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=filters)
+    in_two_processes(JUDGED, tmp_path, str(tmp_path / "c"), str(tmp_path / "run"))
+    assert "loss_words-rebuilt" in (tmp_path / "run" / "log.jsonl").read_text()

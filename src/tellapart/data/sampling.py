@@ -118,6 +118,12 @@ def draw_epoch(pack: Pack, sampling: Sampling, seed: tuple[int, ...]) -> list[Dr
     return draws[: sampling.steps]
 
 
+def steps_an_epoch(pack: Pack, sampling: Sampling) -> int:
+    """How many batches `draw_epoch` gives."""
+    parts = _parts(rows_to_draw(pack, sampling), sampling)
+    return len(parts) if sampling.steps is None else sampling.steps
+
+
 def _parts(rows: np.ndarray, sampling: Sampling) -> list[np.ndarray]:
     size = min(sampling.batch, len(rows))
     parts = [rows[start : start + size] for start in range(0, len(rows), size)]

@@ -16,7 +16,7 @@ from torch import nn
 
 from tellapart.data.batches import Batches
 from tellapart.data.pack import Pack
-from tellapart.data.sampling import draw_epoch
+from tellapart.data.sampling import draw_epoch, steps_an_epoch
 from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS
 from tellapart.objectives.context import Context
@@ -24,7 +24,7 @@ from tellapart.reproduce.jobs import Job, Plan, plan
 from tellapart.reproduce.table import Table
 from tellapart.reproduce.work import Bench
 from tellapart.training.feed import made
-from tellapart.training.judging import validation_loss
+from tellapart.training.judging import earlier_losses, judges, validation_losses
 from tellapart.training.recipe import Schedule, Stage
 from tellapart.training.registry import to_plain
 from tellapart.training.run import inputs_for
@@ -80,18 +80,22 @@ class Prices:
             name = json.dumps([to_plain(described), job.features])
             if name not in self.known:
                 self.known[name] = self._measure(job, index)
-            steps = len(draw_epoch(self.pack, stage.sampling, (0, 0, 0)))
+            steps = steps_an_epoch(self.pack, stage.sampling)
             evaluations = max(1, stage.epochs // stage.evaluate_every)
             total += self.known[name].step * steps * stage.epochs + self.known[name].evaluation * evaluations
         return total
 
     def _measure(self, job: Job, index: int) -> Price:
         models: dict[str, nn.Module] = {}
-        for earlier in job.recipe.stages[:index]:
-            models[earlier.name] = models["previous"] = starting_model(earlier, self._context(job, earlier, models))
+        for before in job.recipe.stages[:index]:
+            models[before.name] = models["previous"] = starting_model(
+                before, self._context(job, before, models, self.resident)
+            )
         stage = job.recipe.stages[index]
-        context = self._context(job, stage, models)
+        context = self._context(job, stage, models, self.resident)
         objective = stage.objective.build(starting_model(stage, context), context).to(context.device).train()
+        knowing = [(judge, self._context(job, judge, models, False)) for judge in judges(job.recipe, index)]
+        earlier = earlier_losses(knowing, objective.get_submodule("model"), context.device)
         draws = draw_epoch(self.pack, stage.sampling, (0, 0, 0))
         started = 0.0
         for step in range(STEPS + 1):
@@ -103,21 +107,19 @@ class Prices:
         with torch.no_grad():
             objective.eval()
             if stage.evaluation == "loss":
-                validation_loss(objective, context, stage)
+                validation_losses(objective, context, stage, earlier)
             else:
                 EVALUATIONS[stage.evaluation](objective.model, context, stage.validation_split)
         return Price((trained - started) / STEPS, _now(context.device) - trained)
 
-    def _context(self, job: Job, stage: Stage, models: dict[str, nn.Module]) -> Context:
+    def _context(self, job: Job, stage: Stage, models: dict[str, nn.Module], resident: bool) -> Context:
         store = None if job.features is None else FeatureStore(self.pack.feature_folder(job.features))
         facts = None if store is None else {**store.facts, "rows": store.most_rows}
         device, sampling = torch.device(self.device), stage.sampling
         return Context(
             pack=self.pack,
             inputs=inputs_for(self.pack.vocabulary, facts, load_pretrained=True),
-            batches=Batches(
-                self.pack, store, sampling.columns, device, sampling.longest, self.resident, sampling.views
-            ),
+            batches=Batches(self.pack, store, sampling.columns, device, sampling.longest, resident, sampling.views),
             store=store,
             device=device,
             train_split=sampling.split,

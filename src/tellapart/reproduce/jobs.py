@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cache as cache_calls
+from functools import partial
 
 from tellapart.data.pack import Pack
-from tellapart.data.sampling import captioned, draw_epoch
+from tellapart.data.sampling import captioned, steps_an_epoch
 from tellapart.errors import InputError
 from tellapart.recipes import find_recipe
 from tellapart.reproduce.cache import Cache, job_key, recipe_hash
@@ -42,13 +44,15 @@ class Job:
     """How many stages that job has done for this one."""
     needed_later: bool = False
     """Other jobs begin with this one's run folder."""
+    steps: tuple[int, ...] = ()
+    """Of each stage."""
 
     @property
-    def epochs(self) -> float:
-        """How long it is, roughly: epochs it trains itself, where looking at many feature rows counts four times one
+    def size(self) -> float:
+        """How long it is, roughly: steps it trains itself, where looking at many feature rows counts four times one
         vector."""
         weight = {"vector": 1.0, "none": 1.0}.get(self.recipe.features, 4.0)
-        return weight * sum(stage.epochs for stage in self.recipe.stages[self.taken_over :])
+        return weight * sum(self.steps[self.taken_over :])
 
 
 @dataclass(frozen=True)
@@ -81,8 +85,7 @@ def shortened(recipe: Recipe, share: float, pack: Pack | None) -> Recipe:
 def _shorter(stage: Stage, share: float, pack: Pack | None) -> Stage:
     sampling, wanted = stage.sampling, stage.epochs * share
     if wanted < 1 and pack is not None:
-        steps = len(draw_epoch(pack, sampling, (0, 0, 0)))
-        sampling = replace(sampling, steps=max(1, round(wanted * steps)))
+        sampling = replace(sampling, steps=max(1, round(wanted * steps_an_epoch(pack, sampling))))
     schedule = replace(
         stage.schedule,
         every=max(1, round(stage.schedule.every * share)),
@@ -131,6 +134,7 @@ def plan(
     captioned(pack, SPLIT)
     jobs: dict[str, Job] = {}
     skipped: dict[str, str] = {}
+    steps_of = cache_calls(partial(steps_an_epoch, pack))
     for table in tables:
         measures = run_measures(table)
         for row in table.rows:
@@ -140,6 +144,7 @@ def plan(
                     name = features_for(pack, recipe, features)
                     _need_columns(pack, recipe)
                     _need_mirrors(pack, recipe, name)
+                    steps = tuple(stage.epochs * steps_of(stage.sampling) for stage in recipe.stages)
                 except InputError as error:
                     skipped[f"{table.name}: {row.name}"] = str(error)
                     break
@@ -147,7 +152,7 @@ def plan(
                 held = jobs[key].measures if key in jobs else ()
                 label = jobs[key].label if key in jobs else f"{table.name}: {row.name}, seed {seed}"
                 union = tuple(dict.fromkeys((*held, *measures)))
-                jobs[key] = Job(label, recipe, row_hash(row), name, key, union, share)
+                jobs[key] = Job(label, recipe, row_hash(row), name, key, union, share, steps=steps)
     return Plan(tuple(_with_bases(jobs, pack, cache).values()), skipped)
 
 
@@ -204,5 +209,5 @@ def _beginnings(job: Job, pack: Pack) -> list[Job]:
         recipe = replace(job.recipe, stages=job.recipe.stages[:count])
         key = job_key(recipe, pack.fingerprint, job.features)
         label = FIRST_STAGES + job.label.removeprefix(FIRST_STAGES)
-        parts.append(Job(label, recipe, "", job.features, key, (), job.share))
+        parts.append(Job(label, recipe, "", job.features, key, (), job.share, steps=job.steps[:count]))
     return parts

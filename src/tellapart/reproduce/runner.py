@@ -100,21 +100,19 @@ class _Clock:
 
     def __init__(self, cache: Cache, limit: float | None) -> None:
         self.started, self.limit = time.monotonic(), limit
-        self.rates: dict[str, float] = {}
-        """Seconds an epoch by recipe name; under the empty name, of the slowest seen."""
+        self.spent: dict[str, tuple[float, float]] = {}
+        """Seconds and sizes of the jobs done, added up by recipe name."""
 
     def left(self) -> float:
         return float("inf") if self.limit is None else self.limit - (time.monotonic() - self.started)
 
     def learn(self, job: Job, seconds: float) -> None:
-        if not job.epochs:
-            return
-        rate = seconds / max(job.epochs, 1e-9)
-        self.rates[job.recipe.name] = max(rate, self.rates.get(job.recipe.name, 0.0))
+        before, size = self.spent.get(job.recipe.name, (0.0, 0.0))
+        self.spent[job.recipe.name] = before + seconds, size + job.size
 
     def expected(self, job: Job) -> float:
-        rate = self.rates.get(job.recipe.name, max(self.rates.values(), default=0.0))
-        return rate * job.epochs
+        rates = {name: seconds / size for name, (seconds, size) in self.spent.items() if size}
+        return rates.get(job.recipe.name, max(rates.values(), default=0.0)) * job.size
 
     def allows(self, job: Job) -> bool:
         return self.left() > max(self.expected(job) * 1.1, 5.0)
@@ -124,7 +122,7 @@ def next_job(pending: dict[str, Job], running: set[str], clock: _Clock) -> Job |
     """The longest job whose beginning is there and that is expected to end in time; jobs others wait for come first."""
     unfinished = set(pending) | running
     ready = [job for job in pending.values() if job.base not in unfinished and clock.allows(job)]
-    return max(ready, key=lambda job: (job.needed_later, clock.expected(job), job.epochs), default=None)
+    return max(ready, key=lambda job: (job.needed_later, clock.expected(job), job.size), default=None)
 
 
 def _one_by_one(

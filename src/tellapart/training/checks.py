@@ -11,6 +11,7 @@ from tellapart.data.pack import Pack
 from tellapart.data.sampling import Sampling, rows_to_draw
 from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS
+from tellapart.training.judging import judges
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.vision.store import FeatureStore
 
@@ -23,8 +24,9 @@ AVERAGES = ("epoch", "ema")
 def check_recipe(recipe: Recipe, pack: Pack) -> None:
     """Raises an InputError that names the field, as `--set` writes it, and what it may be."""
     has = {picture.split for picture in pack.pictures} | {caption.split for caption in pack.captions}
-    for stage in recipe.stages:
+    for index, stage in enumerate(recipe.stages):
         _check_words(stage)
+        _check_earlier(stage, recipe.stages[:index])
         for name, number in _counts(stage).items():
             if number < 1:
                 raise InputError(f"{stage.name}.{name}={number}: this must be at least 1.")
@@ -37,7 +39,7 @@ def check_recipe(recipe: Recipe, pack: Pack) -> None:
                 )
         if not hasattr(stage.objective, "build"):
             raise InputError(f"{stage.name}.objective is {stage.objective!r}, which is no objective.")
-        for sampling in _samplings(stage):
+        for sampling in (*_samplings(stage), *(_validation(judge) for judge in judges(recipe, index))):
             rows_to_draw(pack, sampling)
 
 
@@ -63,12 +65,16 @@ def check_features(recipe: Recipe, pack: Pack, store: FeatureStore) -> None:
 
 def _samplings(stage: Stage) -> tuple[Sampling, Sampling]:
     """What a stage reads in training and in validation. An evaluation compares with captions, whatever is learned."""
-    judged = replace(stage.sampling, split=stage.validation_split)
+    judged = _validation(stage)
     if stage.evaluation == "self-retrieval":
         judged = replace(judged, what="pictures")
     elif stage.evaluation != "loss":
         judged = replace(judged, what="pairs")
     return stage.sampling, judged
+
+
+def _validation(stage: Stage) -> Sampling:
+    return replace(stage.sampling, split=stage.validation_split)
 
 
 def _check_words(stage: Stage) -> None:
@@ -85,6 +91,21 @@ def _check_words(stage: Stage) -> None:
     for name, (word, known) in words.items():
         if word not in known:
             raise InputError(f"{stage.name}.{name}={word}: there is no such thing; choose among {', '.join(known)}.")
+
+
+def _check_earlier(stage: Stage, before: tuple[Stage, ...]) -> None:
+    names = [other.name for other in before]
+    for name in stage.also_judged_by:
+        if name not in names:
+            raise InputError(
+                f"{stage.name}.also_judged_by={name}: no earlier stage is called so; "
+                + (f"they are {', '.join(names)}." if names else "this is the first.")
+            )
+    if stage.also_judged_by and (stage.evaluation, stage.monitor) != ("loss", "loss"):
+        raise InputError(
+            f"{stage.name}.also_judged_by adds up losses, so it wants {stage.name}.evaluation=loss and "
+            f"{stage.name}.monitor=loss, not {stage.evaluation} and {stage.monitor}."
+        )
 
 
 def _counts(stage: Stage) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from tellapart.recording import recording
 from tellapart.training.averaging import WeightAverage
 from tellapart.training.checkpoints import Position, restore_checkpoint, save_checkpoint
 from tellapart.training.feed import prefetched, timed
-from tellapart.training.judging import judge
+from tellapart.training.judging import EarlierLoss, judge
 from tellapart.training.log import Log
 from tellapart.training.optimisers import build_optimiser, freeze
 from tellapart.training.progress import Progress
@@ -49,6 +49,8 @@ class Desk:
     carried: dict[str, Tensor] = field(default_factory=dict)
     """State of an earlier stage's objective to go on with."""
     save_objective: Callable[[nn.Module], None] | None = None
+    earlier: Sequence[EarlierLoss] = ()
+    """Of the stages named in `also_judged_by`."""
 
 
 @dataclass
@@ -94,7 +96,7 @@ def train_stage(
         spent = max(time.monotonic() - started, 1e-9)
         if average:
             average.end_epoch()
-        judged = judge(stage, position, objective, average, context, desk.save_best)
+        judged = judge(stage, position, objective, average, context, desk.save_best, desk.earlier)
         position.epoch, position.step, position.sums = position.epoch + 1, 0, {}
         if group().is_main:
             if desk.log:

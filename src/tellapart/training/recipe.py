@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tellapart.data.sampling import Sampling
+from tellapart.data.sampling import LATER, Sampling
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,9 @@ class Stage:
     """Prefixes of parameter names that do not learn in this stage."""
     evaluation: str = "loss"
     """What judges an epoch: a name in `tellapart.evaluation.EVALUATIONS`, or loss (the objective's own)."""
+    also_judged_by: tuple[str, ...] = field(default=(), metadata=LATER)
+    """With evaluation=loss: earlier stages whose validation losses are added to this one's, so that an epoch is good
+    when it learns something new without unlearning what they taught. The sum is `loss`, its parts `loss_STAGE`."""
     validation_split: str = "val"
     monitor: str = "loss"
     """The figure that chooses the best epoch; `loss` is best low, all others high."""

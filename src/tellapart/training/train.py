@@ -6,7 +6,7 @@ import copy
 import random
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from tellapart.training.base import take_over
 from tellapart.training.carried import carried_objective, objective_saver
 from tellapart.training.checkpoints import Position, newest_checkpoint, read_position
 from tellapart.training.checks import check_features, check_recipe
+from tellapart.training.judging import earlier_losses, judges
 from tellapart.training.log import Log
 from tellapart.training.loop import Desk, train_stage
 from tellapart.training.progress import Progress
@@ -139,6 +140,15 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
                 replay=settings.replay,
                 carried=carried_objective(recipe, index, settings.out),
                 save_objective=objective_saver(stage, settings.out),
+                earlier=earlier_losses(
+                    [
+                        # Validation reads few rows: they need not lie on the device a second time.
+                        (judge, _context(recipe, judge, pack, store, device, replace(settings, resident=False), models))
+                        for judge in judges(recipe, index)
+                    ],
+                    model,
+                    device,
+                ),
             )
             model = train_stage(stage, model, context, desk, recipe.seed, position, checkpoint)
             checkpoint = None
