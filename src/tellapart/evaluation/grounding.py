@@ -21,6 +21,7 @@ from tellapart.errors import InputError
 from tellapart.evaluation.captions import MAX_WORDS, score_sentences, token_cider
 from tellapart.evaluation.region_bounds import region_bounds
 from tellapart.losses.likelihood import WordCrossEntropy
+from tellapart.matching.trusted import AMONG, Trusted
 from tellapart.matching.word_attention import LookingMatcher, word_attention
 from tellapart.metrics.boxes import best_overlap, picture_sizes
 from tellapart.metrics.grounding import (
@@ -56,7 +57,8 @@ class Grounding:
 
 
 def evaluate_grounding(model: nn.Module, context: Context, split: str) -> dict[str, float]:
-    """Attention accuracy in percent; for a captioner also loss, CIDEr-D, F1_all, F1_loc and hallucination rates."""
+    """Attention accuracy in percent; for a captioner also loss, CIDEr-D, F1_all, F1_loc and hallucination rates; for a
+    matcher also its accuracy among `Trusted` regions, where a detector found some."""
     return ground(model, context, split).figures
 
 
@@ -102,7 +104,9 @@ def ground(model: nn.Module, context: Context, split: str) -> Grounding:
             attention, figures = _read(model, context, objects, captions)
             figures = attention_accuracy(attention, len(objects.classes)) | figures
             judged, said = None, None
-            if not isinstance(model, LookingMatcher):
+            if isinstance(model, LookingMatcher):
+                figures |= _among_trusted(model, context, objects, captions)
+            else:
                 judged, said, spoken = _speak(model, context, objects, pictures, captions)
                 figures |= spoken
     finally:
@@ -111,9 +115,15 @@ def ground(model: nn.Module, context: Context, split: str) -> Grounding:
 
 
 def _read(
-    model: Captioner | LookingMatcher, context: Context, objects: ObjectWords, captions: np.ndarray
+    model: Captioner | LookingMatcher,
+    context: Context,
+    objects: ObjectWords,
+    captions: np.ndarray,
+    among: str = "all",
 ) -> tuple[Outcomes, dict[str, float]]:
-    """Where annotated words of true sentences look; for a captioner also the loss a word."""
+    """Where annotated words of true sentences look, a matcher's among some regions; for a captioner also the loss a
+    word."""
+    trusted = Trusted(among, context.store, context.device)
     loss, total, count, parts = WordCrossEntropy(), 0.0, 0, []
     boxes, mask = objects.padded_boxes
     sizes = picture_sizes(context.pack.pictures)
@@ -134,8 +144,9 @@ def _read(
         place_of[rows] = np.arange(len(rows))
         sentence = place_of[objects.caption[words]]
         weights = attention[torch.from_numpy(sentence), torch.from_numpy(objects.place[words])]  # [w, R]
-        box = _box_looked_at(batch, weights, torch.from_numpy(sentence).to(batch.owner.device))
         picture = context.pack.owner[objects.caption[words]]
+        weights = trusted(weights, torch.from_numpy(picture).to(weights.device))
+        box = _box_looked_at(batch, weights, torch.from_numpy(sentence).to(batch.owner.device))
         hit = best_overlap(box, boxes[words], mask[words], sizes[picture]) > THRESHOLD
         # A word that a matcher passes over looks nowhere, and nowhere is never right.
         hit &= (weights.sum(-1) > 0).cpu().numpy()
@@ -144,6 +155,19 @@ def _read(
         *(np.concatenate([getattr(p, name) for p in parts]) for name in ("picture", "word_class", "hit"))
     )
     return outcomes, {"loss": total / count} if count else {}
+
+
+def _among_trusted(
+    model: LookingMatcher, context: Context, objects: ObjectWords, captions: np.ndarray
+) -> dict[str, float]:
+    """What its accuracy would be if it looked at regions alone that a detector vouches for."""
+    figures: dict[str, float] = {}
+    if context.store is not None and context.store.scores is not None:
+        for among in AMONG[1:]:
+            outcomes, _ = _read(model, context, objects, captions, among)
+            accuracy = attention_accuracy(outcomes, len(objects.classes))
+            figures |= {f"{name}_{among}": value for name, value in accuracy.items()}
+    return figures
 
 
 def _box_looked_at(batch: Batch, weights: Tensor, sentence: Tensor) -> np.ndarray:

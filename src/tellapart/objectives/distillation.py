@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from tellapart.data.sampling import LATER
 from tellapart.distributed import global_mean
 from tellapart.errors import InputError
 from tellapart.losses.divergence import ATTENTION_LOSSES
@@ -45,6 +46,9 @@ class Distillation:
     """Ask the teacher about the training captions once and keep its attention; else ask it at every step."""
     likelihood: Likelihood = field(default_factory=Likelihood)
     """How sentences are learned."""
+    among: str = field(default="all", metadata=LATER)
+    """Regions that a matcher may point at: all; detected (not those that fill up their number); or sure (its attention
+    times the detector's score)."""
 
     def build(self, model: nn.Module, context: Context) -> DistillationObjective:
         return DistillationObjective(self, model, context)
@@ -63,7 +67,11 @@ class DistillationObjective(Recordable):
         self.likelihood = config.likelihood.build(model, context)
         self.loss = ATTENTION_LOSSES[config.loss]
         self.gaze: TeacherGaze | BoxGaze
-        self.gaze = BoxGaze(context) if config.teacher == BOXES else TeacherGaze(context, config.teacher, config.stored)
+        self.gaze = (
+            BoxGaze(context)
+            if config.teacher == BOXES
+            else TeacherGaze(context, config.teacher, config.stored, config.among)
+        )
 
     def prepare(self, batch: Batch) -> tuple[GazeTargets]:
         self.likelihood.prepare(batch)

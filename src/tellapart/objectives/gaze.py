@@ -17,6 +17,7 @@ from tellapart.data.batches import Batches
 from tellapart.data.object_words import open_objects
 from tellapart.data.sampling import split_rows
 from tellapart.errors import InputError
+from tellapart.matching.trusted import Trusted
 from tellapart.matching.word_attention import word_attention
 from tellapart.metrics.boxes import picture_sizes
 from tellapart.objectives.context import Context
@@ -72,10 +73,11 @@ class TeacherGaze:
     """A frozen matcher's attention at each noun (Eq. 15). It never changes, so with `stored` the matcher is asked about
     the whole training split once, when the first batch comes, and its answers are kept in half precision."""
 
-    def __init__(self, context: Context, teacher: str, stored: bool = True) -> None:
+    def __init__(self, context: Context, teacher: str, stored: bool = True, among: str = "all") -> None:
         if not context.pack.has_column("nouns"):
             raise InputError(f"{context.pack.folder} has no noun marks; make them with `tellapart annotate --nouns`.")
         self.context, self.teacher, self.stored = context, context.model(teacher), stored
+        self.trusted = Trusted(among, context.store, context.device)
         self.tokens = TokenTable(context)
         self.nouns = torch.from_numpy(np.array(context.pack.column("nouns").values, dtype=np.bool_)).to(context.device)
         # The teacher reads sentences with their noun marks, cut where the captioner's are cut.
@@ -91,6 +93,7 @@ class TeacherGaze:
             weights = self.kept[self.row[token]].float()[:, : batch.images.features.shape[1]]  # type: ignore[index]
         else:
             weights = self._ask(self.batches.batch(batch.captions.cpu().numpy()))[sentence, place]
+        weights = self.trusted(weights, batch.pictures[batch.owner[sentence]])
         looked = weights.sum(-1) > 0
         sentence, place, weights = sentence[looked], place[looked], weights[looked]
         right = weights == weights.amax(-1, keepdim=True)
