@@ -8,12 +8,14 @@ import torch
 from torch import nn
 
 from grounded_world import grounded_context
+from tellapart.captioning.up_down import UpDown
 from tellapart.data.files import save_array
 from tellapart.errors import InputError
 from tellapart.evaluation.grounding import evaluate_grounding
 from tellapart.matching.scan import SCAN
 from tellapart.matching.trusted import Trusted
 from tellapart.objectives.context import Context
+from tellapart.objectives.distillation import Distillation
 from tellapart.objectives.gaze import TeacherGaze
 from tellapart.types import Encoded, Images, Texts
 
@@ -88,3 +90,5 @@ def test_bad_input(tmp_path: Path) -> None:
         Trusted("best", context.store, CPU)
     with pytest.raises(InputError, match="needs features of regions that a detector found"):
         Trusted("sure", context.store, CPU)
+    with pytest.raises(InputError, match="among=sure is for a matcher's attention"):
+        Distillation("boxes", among="sure").build(UpDown(hidden=8, attention=8).build(context.inputs), context)

@@ -63,6 +63,10 @@ class DistillationObjective(Recordable):
             )
         if config.mean_over not in MEANS:
             raise InputError(f"The attention's loss is averaged over {' or '.join(MEANS)}, not '{config.mean_over}'.")
+        if config.teacher == BOXES and config.among != "all":
+            raise InputError(
+                f"among={config.among} is for a matcher's attention; true boxes are right wherever they are."
+            )
         self.config, self.model = config, model
         self.likelihood = config.likelihood.build(model, context)
         self.loss = ATTENTION_LOSSES[config.loss]
