@@ -18,6 +18,7 @@ from tellapart.objectives.context import Context
 from tellapart.objectives.distillation import Distillation
 from tellapart.objectives.gaze import TeacherGaze
 from tellapart.types import Encoded, Images, Texts
+from tellapart.vision.store import FeatureStore
 
 SCORES = np.asarray([[0.8, 0.2, 0.0, 0.0]] * 7 + [[0.0] * 4], dtype=np.float32)
 """Of eight pictures' regions: two are detections, two fill up; in the last picture nothing was detected."""
@@ -64,6 +65,31 @@ def test_a_teacher_points_at_detections(detected: Context) -> None:
     assert not among.right[:, 2:].any() and among.right.any(-1).all()
 
 
+def test_stored_and_asked_a_teacher_points_the_same_way(detected: Context) -> None:
+    torch.manual_seed(0)
+    detected.models["pos-scan"] = SCAN(16, 8, nouns=True).build(detected.inputs).eval()
+    batch = detected.batches.batch(detected.pack.split("train").captions)
+    stored, asked = (
+        Distillation("pos-scan", among="sure", stored=stored)
+        .build(UpDown(hidden=8, attention=8).build(detected.inputs), detected)
+        .gaze(batch, True)
+        for stored in (True, False)
+    )
+    assert torch.allclose(stored.weights, asked.weights, atol=2e-3) and not asked.weights[:, 2:].any()
+
+
+def test_pictures_may_have_unlike_numbers_of_regions(detected: Context) -> None:
+    """The first picture keeps three of its regions; a batch of it alone has three places."""
+    assert detected.store is not None
+    save_array(detected.store.folder / "offsets.npy", np.concatenate([[0], 3 + 4 * np.arange(8)]))
+    save_array(detected.store.folder / "scores.npy", np.delete(SCORES.reshape(-1), 3))
+    trusted = Trusted("detected", FeatureStore(detected.store.folder), CPU)
+    three = trusted(torch.tensor([[0.5, 0.25, 0.25]]), torch.tensor([0]))
+    torch.testing.assert_close(three, torch.tensor([[2 / 3, 1 / 3, 0.0]]))
+    four = trusted(torch.full((1, 4), 0.25), torch.tensor([1]))
+    torch.testing.assert_close(four, torch.tensor([[0.5, 0.5, 0.0, 0.0]]))
+
+
 class LooksIntoACorner(nn.Module):
     """Most at the corner, then to the left, whatever the word."""
 
@@ -77,7 +103,7 @@ class LooksIntoACorner(nn.Module):
         return torch.tensor([0.3, 0.1, 0.0, 0.6]).expand(*texts.vectors.shape[:2], 4)
 
 
-def test_a_matchers_accuracy_is_told_both_ways(detected: Context) -> None:
+def test_a_matchers_accuracy_is_told_among_detections_too(detected: Context) -> None:
     """The corner is never right. Among detections it looks left, where the dog is, and the men are not."""
     figures = evaluate_grounding(LooksIntoACorner(), detected, "val")
     assert figures["attention_accuracy"] == 0
@@ -88,7 +114,11 @@ def test_bad_input(tmp_path: Path) -> None:
     context = grounded_context(tmp_path / "pack")
     with pytest.raises(InputError, match="among all, detected, sure regions, not 'best'"):
         Trusted("best", context.store, CPU)
-    with pytest.raises(InputError, match="needs features of regions that a detector found"):
+    with pytest.raises(InputError, match="needs regions that a detector found"):
         Trusted("sure", context.store, CPU)
+    assert context.store is not None
+    save_array(context.store.folder / "scores.npy", np.zeros(32, np.float32))
+    with pytest.raises(InputError, match="needs regions that a detector found"):
+        Trusted("detected", FeatureStore(context.store.folder), CPU)
     with pytest.raises(InputError, match="among=sure is for a matcher's attention"):
         Distillation("boxes", among="sure").build(UpDown(hidden=8, attention=8).build(context.inputs), context)

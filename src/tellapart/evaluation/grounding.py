@@ -21,7 +21,7 @@ from tellapart.errors import InputError
 from tellapart.evaluation.captions import MAX_WORDS, score_sentences, token_cider
 from tellapart.evaluation.region_bounds import region_bounds
 from tellapart.losses.likelihood import WordCrossEntropy
-from tellapart.matching.trusted import AMONG, Trusted
+from tellapart.matching.trusted import AMONG, Trusted, has_detections
 from tellapart.matching.word_attention import LookingMatcher, word_attention
 from tellapart.metrics.boxes import best_overlap, picture_sizes
 from tellapart.metrics.grounding import (
@@ -162,7 +162,7 @@ def _among_trusted(
 ) -> dict[str, float]:
     """What its accuracy would be if it looked at regions alone that a detector vouches for."""
     figures: dict[str, float] = {}
-    if context.store is not None and context.store.scores is not None:
+    if has_detections(context.store):
         for among in AMONG[1:]:
             outcomes, _ = _read(model, context, objects, captions, among)
             accuracy = attention_accuracy(outcomes, len(objects.classes))

@@ -1,6 +1,6 @@
 """A matcher's attention, kept to regions that a detector vouches for.
 
-Boxes that only fill up a picture's number of regions are no things, yet a matcher likes them: they show much at once.
+Boxes that only fill up a picture's number of regions are no things, but a matcher may look at them all the same.
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ from tellapart.vision.store import FeatureStore
 AMONG = ("all", "detected", "sure")
 
 
+def has_detections(store: FeatureStore | None) -> bool:
+    """Whether any of its regions is more than a box that fills up their number."""
+    return store is not None and store.scores is not None and bool((store.scores[:] > 0).any())
+
+
 class Trusted:
     """Attention among all regions, among `detected` ones alone, or among these times how `sure` the detector is.
 
@@ -24,12 +29,15 @@ class Trusted:
     def __init__(self, among: str, store: FeatureStore | None, device: torch.device) -> None:
         if among not in AMONG:
             raise InputError(f"A teacher looks among {', '.join(AMONG)} regions, not '{among}'.")
-        self.among = among
         self.trust: Tensor | None = None  # [I, R]
         if among == "all":
             return
-        if store is None or store.scores is None:
-            raise InputError(f"Looking among '{among}' regions needs features of regions that a detector found.")
+        if not has_detections(store):
+            raise InputError(
+                f"Looking among '{among}' regions needs regions that a detector found; extract them from a pack with "
+                "detections, or with --regions-from DETECTOR."
+            )
+        assert store is not None and store.scores is not None
         rows, mask = store.gather(np.arange(len(store)))
         scores = torch.from_numpy(np.where(mask, store.scores[rows], 0).astype(np.float32)).to(device)
         self.trust = (scores > 0).float() if among == "detected" else scores
@@ -41,4 +49,4 @@ class Trusted:
         kept = attention * self.trust[pictures, : attention.shape[1]]
         left = kept.sum(-1, keepdim=True)
         whole = attention.sum(-1, keepdim=True)
-        return torch.where(left > 0, kept * whole / left.clamp(min=1e-12), attention)
+        return torch.where(left > 0, kept * whole / torch.where(left > 0, left, 1.0), attention)
