@@ -101,30 +101,35 @@ def ground(model: nn.Module, context: Context, split: str) -> Grounding:
     model.eval()
     try:
         with torch.no_grad():
-            attention, figures = _read(model, context, objects, captions)
-            figures = attention_accuracy(attention, len(objects.classes)) | figures
+            attention, losses = _read(model, context, objects, captions)
+            figures = _accuracies(attention, len(objects.classes)) | losses
             judged, said = None, None
-            if isinstance(model, LookingMatcher):
-                figures |= _among_trusted(model, context, objects, captions)
-            else:
+            if not isinstance(model, LookingMatcher):
                 judged, said, spoken = _speak(model, context, objects, pictures, captions)
                 figures |= spoken
     finally:
         model.train(was_training)
-    return Grounding(objects.classes, pictures, attention, judged, figures, said)
+    return Grounding(objects.classes, pictures, attention["all"], judged, figures, said)
+
+
+def _accuracies(attention: dict[str, Outcomes], classes: int) -> dict[str, float]:
+    """Among all regions by name alone, among some with `_detected` or `_sure` behind it."""
+    return {
+        name if among == "all" else f"{name}_{among}": value
+        for among, outcomes in attention.items()
+        for name, value in attention_accuracy(outcomes, classes).items()
+    }
 
 
 def _read(
-    model: Captioner | LookingMatcher,
-    context: Context,
-    objects: ObjectWords,
-    captions: np.ndarray,
-    among: str = "all",
-) -> tuple[Outcomes, dict[str, float]]:
-    """Where annotated words of true sentences look, a matcher's among some regions; for a captioner also the loss a
-    word."""
-    trusted = Trusted(among, context.store, context.device)
-    loss, total, count, parts = WordCrossEntropy(), 0.0, 0, []
+    model: Captioner | LookingMatcher, context: Context, objects: ObjectWords, captions: np.ndarray
+) -> tuple[dict[str, Outcomes], dict[str, float]]:
+    """Where annotated words of true sentences look; a matcher's also if they looked at regions alone that a detector
+    vouches for. For a captioner also the loss a word."""
+    among = AMONG if isinstance(model, LookingMatcher) and has_detections(context.store) else AMONG[:1]
+    kept_to = {name: Trusted(name, context.store, context.device) for name in among}
+    parts: dict[str, list[Outcomes]] = {name: [] for name in among}
+    loss, total, count = WordCrossEntropy(), 0.0, 0
     boxes, mask = objects.padded_boxes
     sizes = picture_sizes(context.pack.pictures)
     for rows in chunks(captions):
@@ -142,32 +147,21 @@ def _read(
         words = words[objects.place[words] < attention.shape[1]]  # sentences may have been cut
         place_of = np.zeros(int(rows.max()) + 1, dtype=np.int64)
         place_of[rows] = np.arange(len(rows))
-        sentence = place_of[objects.caption[words]]
-        weights = attention[torch.from_numpy(sentence), torch.from_numpy(objects.place[words])]  # [w, R]
+        sentence = torch.from_numpy(place_of[objects.caption[words]])
+        looks = attention[sentence, torch.from_numpy(objects.place[words])]  # [w, R]
         picture = context.pack.owner[objects.caption[words]]
-        weights = trusted(weights, torch.from_numpy(picture).to(weights.device))
-        box = _box_looked_at(batch, weights, torch.from_numpy(sentence).to(batch.owner.device))
-        hit = best_overlap(box, boxes[words], mask[words], sizes[picture]) > THRESHOLD
-        # A word that a matcher passes over looks nowhere, and nowhere is never right.
-        hit &= (weights.sum(-1) > 0).cpu().numpy()
-        parts.append(Outcomes(picture, objects.word_class[words], hit))
-    outcomes = Outcomes(
-        *(np.concatenate([getattr(p, name) for p in parts]) for name in ("picture", "word_class", "hit"))
-    )
-    return outcomes, {"loss": total / count} if count else {}
+        for name, kept in kept_to.items():
+            weights = kept(looks, torch.from_numpy(picture).to(looks.device))
+            box = _box_looked_at(batch, weights, sentence.to(batch.owner.device))
+            hit = best_overlap(box, boxes[words], mask[words], sizes[picture]) > THRESHOLD
+            # A word that a matcher passes over looks nowhere, and nowhere is never right.
+            hit &= (weights.sum(-1) > 0).cpu().numpy()
+            parts[name].append(Outcomes(picture, objects.word_class[words], hit))
+    return {name: _joined(part) for name, part in parts.items()}, {"loss": total / count} if count else {}
 
 
-def _among_trusted(
-    model: LookingMatcher, context: Context, objects: ObjectWords, captions: np.ndarray
-) -> dict[str, float]:
-    """What its accuracy would be if it looked at regions alone that a detector vouches for."""
-    figures: dict[str, float] = {}
-    if has_detections(context.store):
-        for among in AMONG[1:]:
-            outcomes, _ = _read(model, context, objects, captions, among)
-            accuracy = attention_accuracy(outcomes, len(objects.classes))
-            figures |= {f"{name}_{among}": value for name, value in accuracy.items()}
-    return figures
+def _joined(parts: list[Outcomes]) -> Outcomes:
+    return Outcomes(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("picture", "word_class", "hit")))
 
 
 def _box_looked_at(batch: Batch, weights: Tensor, sentence: Tensor) -> np.ndarray:

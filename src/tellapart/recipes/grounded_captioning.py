@@ -3,7 +3,8 @@
 Settings are section 4.2's, and where it is silent the released code's: 30 epochs at 5e-4 times 0.8 every three,
 gradients clamped to 0.1, 29 pictures with five captions a batch, words cut to 16, scheduled sampling up to a quarter;
 then 80 epochs of SCST at 5e-5. The matchers are trained as SCAN's own code has it. All recipes whose name begins with
-`grounded-` begin with both matchers, so that a table of them trains each only once.
+`grounded-` begin with both matchers, so that a table of them trains each only once; one by itself need not train what
+it does not rest on (`train --stages`; `reproduce` sees to it).
 """
 
 from __future__ import annotations

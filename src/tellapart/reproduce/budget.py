@@ -70,11 +70,10 @@ class Prices:
     known: dict[str, Price] = field(default_factory=dict)
 
     def of(self, job: Job) -> float:
-        """Seconds of a job without the stages that it takes over from another."""
+        """Seconds of a job without the stages that it takes over from another or leaves out."""
         total = 0.0
-        for index, stage in enumerate(job.recipe.stages):
-            if index < job.taken_over:
-                continue
+        for index in job.trained:
+            stage = job.recipe.stages[index]
             # Steps and epochs do not change what one step costs.
             described = replace(stage, epochs=1, sampling=replace(stage.sampling, steps=None), schedule=Schedule())
             name = json.dumps([to_plain(described), job.features])

@@ -19,6 +19,7 @@ from tellapart.reproduce.measured import SPLIT
 from tellapart.reproduce.table import Row, Table
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.training.registry import override
+from tellapart.training.resting import rests_on
 from tellapart.vision.store import FeatureStore, mirror_of
 
 FIRST_STAGES = "first stages of "
@@ -46,13 +47,21 @@ class Job:
     """Other jobs begin with this one's run folder."""
     steps: tuple[int, ...] = ()
     """Of each stage."""
+    stages: frozenset[str] = frozenset()
+    """What its model, and those of jobs that begin with it, rest on. The recipe's other stages are left out."""
+
+    @property
+    def trained(self) -> tuple[int, ...]:
+        """Indices of the stages it trains itself."""
+        names = [stage.name for stage in self.recipe.stages]
+        return tuple(index for index in range(self.taken_over, len(names)) if names[index] in self.stages)
 
     @property
     def size(self) -> float:
         """How long it is, roughly: steps it trains itself, where looking at many feature rows counts four times one
         vector."""
         weight = {"vector": 1.0, "none": 1.0}.get(self.recipe.features, 4.0)
-        return weight * sum(self.steps[self.taken_over :])
+        return weight * sum(self.steps[index] for index in self.trained)
 
 
 @dataclass(frozen=True)
@@ -158,7 +167,7 @@ def plan(
 
 def _need_columns(pack: Pack, recipe: Recipe) -> None:
     for stage in recipe.stages:
-        for name in stage.sampling.columns:
+        for name in stage.sampling.columns if stage.name in rests_on(recipe) else ():
             if not pack.has_column(name):
                 raise InputError(f"{pack.folder} has no column '{name}'; compute it with `tellapart annotate`")
 
@@ -170,12 +179,31 @@ def _need_mirrors(pack: Pack, recipe: Recipe, features: str | None) -> None:
 
 def _with_bases(jobs: dict[str, Job], pack: Pack, cache: Cache) -> dict[str, Job]:
     """Let unfinished jobs begin with the longest run of first stages that is a job itself or that several share. Such
-    first stages are jobs too, and may have first stages in common themselves."""
+    first stages are jobs too, and may have first stages in common themselves.
+
+    What a job must train depends on the jobs that begin with it, and what it may begin with on what it must train: so
+    this is gone through again until nothing more is asked for.
+    """
+    needs = {key: rests_on(job.recipe) for key, job in jobs.items()}
+    while True:
+        result = _assigned(jobs, needs, pack, cache)
+        grown = {key: needs.get(key) or rests_on(job.recipe) for key, job in result.items()}
+        for job in result.values():
+            if job.base is not None:
+                first = {stage.name for stage in job.recipe.stages[: job.taken_over]}
+                grown[job.base] |= grown[job.key] & first
+        if needs == grown:
+            return {key: replace(job, stages=needs[key]) for key, job in result.items()}
+        needs = grown
+
+
+def _assigned(jobs: dict[str, Job], needs: dict[str, frozenset[str]], pack: Pack, cache: Cache) -> dict[str, Job]:
+    """All jobs, with first stages that become jobs of their own, and what each begins with."""
     result = dict(jobs)
     pending = [job for job in jobs.values() if not cache.has(job.key, job.measures) and not cache.has_run(job.key)]
     waiting = {job.key for job in pending}
     while pending:
-        found = _bases(pending, waiting, pack, cache)
+        found = _bases(pending, waiting, needs, pack, cache)
         for key, part in found.items():
             result[key] = replace(result[key], base=part.key, taken_over=len(part.recipe.stages))
             result[part.key] = replace(result.get(part.key, part), needed_later=True)
@@ -185,9 +213,11 @@ def _with_bases(jobs: dict[str, Job], pack: Pack, cache: Cache) -> dict[str, Job
     return result
 
 
-def _bases(pending: Sequence[Job], waiting: Set[str], pack: Pack, cache: Cache) -> dict[str, Job]:
+def _bases(
+    pending: Sequence[Job], waiting: Set[str], needs: dict[str, frozenset[str]], pack: Pack, cache: Cache
+) -> dict[str, Job]:
     """What each of these jobs begins with, if anything, by its key."""
-    beginnings = {job.key: _beginnings(job, pack) for job in pending}
+    beginnings = {job.key: _beginnings(job, needs.get(job.key) or rests_on(job.recipe), pack, cache) for job in pending}
     chosen: dict[str, Job] = {}
     for job in pending:
         at_hand = [part for part in beginnings[job.key] if part.key in waiting or cache.has_run(part.key)]
@@ -202,12 +232,18 @@ def _bases(pending: Sequence[Job], waiting: Set[str], pack: Pack, cache: Cache) 
     return chosen
 
 
-def _beginnings(job: Job, pack: Pack) -> list[Job]:
-    """Jobs of this one's first stages, longest first."""
+def _beginnings(job: Job, needed: frozenset[str], pack: Pack, cache: Cache) -> list[Job]:
+    """Jobs of this one's first stages that end with one it needs, longest first. A run that is there but was trained
+    without some of what this one needs is none."""
     parts = []
     for count in range(len(job.recipe.stages) - 1, 0, -1):
-        recipe = replace(job.recipe, stages=job.recipe.stages[:count])
+        first = job.recipe.stages[:count]
+        if first[-1].name not in needed:
+            continue
+        recipe = replace(job.recipe, stages=first)
         key = job_key(recipe, pack.fingerprint, job.features)
+        if cache.has_run(key) and not cache.has_stages(key, needed & {stage.name for stage in first}):
+            continue
         label = FIRST_STAGES + job.label.removeprefix(FIRST_STAGES)
         parts.append(Job(label, recipe, "", job.features, key, (), job.share, steps=job.steps[:count]))
     return parts

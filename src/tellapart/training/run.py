@@ -76,6 +76,11 @@ def slim_run(folder: Path | str, out: Path) -> Path:
     return out
 
 
+def stage_path(folder: Path, stage: str) -> Path:
+    """Where a run keeps the weights that a stage ended with."""
+    return folder / "stages" / f"{stage}.safetensors"
+
+
 def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore | None) -> None:
     """Write everything but the weights."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -111,15 +116,17 @@ def open_run(folder: Path | str, stage: str | None = None, device: torch.device 
     `bundled:captioner` and `bundled:matcher` are the runs that came with the package.
     """
     folder = run_folder(folder)
-    weights = folder / "model.safetensors" if stage is None else folder / "stages" / f"{stage}.safetensors"
+    weights = folder / "model.safetensors" if stage is None else stage_path(folder, stage)
     if not (folder / "recipe.json").is_file():
         raise InputError(f"{folder} is not a run folder: it has no recipe.json. Make one with `tellapart train`.")
+    recipe = recipe_from_plain(read_json(folder / "recipe.json"))
+    described = model_stage(recipe, stage)
+    if not weights.is_file() and (folder / "model.safetensors").is_file():
+        raise InputError(f"{folder} has no {weights.name}: it was trained, or handed out, without stage '{stage}'.")
     if not weights.is_file():
         raise InputError(f"{folder} has no {weights.name}: its training has not finished. Go on with `--resume`.")
-    recipe = recipe_from_plain(read_json(folder / "recipe.json"))
     data = read_json(folder / "data.json")
     vocabulary = Vocabulary.load(folder / "vocabulary.json")
-    described = model_stage(recipe, stage)
     model = described.model.build(inputs_for(vocabulary, data["features"], load_pretrained=False))
     load_weights(model, weights)
     return Run(folder, recipe, data, vocabulary, model.to(device).eval(), described)

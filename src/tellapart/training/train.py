@@ -6,6 +6,7 @@ import copy
 import random
 import shutil
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,6 +33,7 @@ from tellapart.training.loop import Desk, train_stage
 from tellapart.training.progress import Progress
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.training.registry import override, to_plain
+from tellapart.training.resting import chosen_stages, lacking_stage, rests_on
 from tellapart.training.run import (
     Run,
     describe_run,
@@ -39,6 +41,7 @@ from tellapart.training.run import (
     load_weights,
     open_run,
     save_weights,
+    stage_path,
     with_described_model,
 )
 from tellapart.training.start import check_start, started_from
@@ -65,6 +68,9 @@ class TrainSettings:
     start: str = ""
     """A finished run whose weights the first stage starts from, bundled:captioner or bundled:matcher among them. The
     pack must have its words (`prepare --vocabulary-from RUN`) and its features (`extract --like RUN`)."""
+    stages: tuple[str, ...] = ()
+    """Stages to train, the last among them; all if none is named. What they rest on cannot be left out; what they do
+    not, changes nothing of the model."""
     base: Path | None = None
     """A finished run whose stages are this recipe's first ones: they are taken over instead of trained again."""
     device: str = "cpu"
@@ -92,6 +98,7 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
     if settings.start:
         recipe = started_from(recipe, settings.start)
     check_recipe(recipe, pack)
+    chosen = chosen_stages(recipe, settings.stages)
     store = choose_features(pack, recipe.features, settings.features)
     if store is not None:
         check_features(recipe, pack, store)
@@ -106,7 +113,13 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
     position = Position(**agree(vars(position)))
     if done.is_file() and settings.resume:
         return open_run(settings.out, device=device)
+    lacking = lacking_stage(recipe, chosen, position.stage, settings.out)
+    if lacking is not None:
+        raise InputError(
+            f"{settings.out} was begun without stage '{lacking}': leave it out with --stages, or choose another --out."
+        )
     if us.is_main:
+        _hint_at_idle_stages(recipe, chosen)
         describe_run(settings.out, recipe, pack, store)
     log = (
         Log(settings.out / "log.jsonl", position.total if checkpoint or position.stage else None, settings.tensorboard)
@@ -118,7 +131,9 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
 
     models: dict[str, nn.Module] = {}
     for index, stage in enumerate(recipe.stages):
-        weights = settings.out / "stages" / f"{stage.name}.safetensors"
+        if stage.name not in chosen:
+            continue
+        weights = stage_path(settings.out, stage.name)
         context = _context(recipe, stage, pack, store, device, settings, models)
         if index > position.stage or checkpoint is None:
             # Each stage starts from its own seed, so that a resumed run and a whole one draw the same numbers.
@@ -272,6 +287,17 @@ def _place_to_start(recipe: Recipe, settings: TrainSettings) -> Path | None:
     if described.is_file() and read_json(described) != to_plain(recipe):
         raise InputError(f"{settings.out} holds a run of another recipe or other overrides; choose another --out.")
     return checkpoint
+
+
+def _hint_at_idle_stages(recipe: Recipe, chosen: Collection[str]) -> None:
+    needed = rests_on(recipe)
+    idle = [stage.name for stage in recipe.stages if stage.name in chosen and stage.name not in needed]
+    if idle:
+        kept = " ".join(stage.name for stage in recipe.stages if stage.name in needed)
+        print(
+            f"The model of '{recipe.name}' does not rest on {', '.join(idle)}: `--stages {kept}` is enough for it.",
+            file=sys.stderr,
+        )
 
 
 def _seed_everything(seed: int, stage: int) -> None:
