@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 from small_recipes import small_recipe
 from tellapart.data.pack import Pack
 from tellapart.reproduce import jobs
+from tellapart.reproduce.budget import Prices
 from tellapart.reproduce.cache import Cache
 from tellapart.reproduce.jobs import Plan, plan
 from tellapart.reproduce.runner import run_rows
@@ -39,6 +40,15 @@ CHAINS = {
         chain("alone", "fresh", "fresh", "fresh"),
         chain("from a", "fresh", "fresh", "a"),
         chain("longer", "fresh", "fresh", "fresh", "previous"),
+        chain("first", "fresh"),
+        chain("from previous", "fresh", "previous", "previous"),
+        replace(
+            chain("from previous, longer", "fresh", "previous", "previous"),
+            stages=(
+                *chain("", "fresh", "previous").stages,
+                replace(chain("", "fresh", "previous", "previous").stages[-1], epochs=2),
+            ),
+        ),
         replace(
             chain("longer, judged by a", "fresh", "fresh", "fresh", "previous"),
             stages=(
@@ -71,6 +81,7 @@ def stages_trained(planned: Plan) -> dict[str, str]:
         (("from a",), {"from a 3": "ac"}),
         (("alone", "from a"), {"alone 3": "c", "from a 3": "ac"}),
         (("alone", "longer"), {"alone 3": "c", "longer 4": "d"}),
+        (("longer", "longer, judged by a"), {"longer 3": "ac", "longer 4": "d", "longer, judged by a 4": "d"}),
         (("alone", "longer, judged by a"), {"alone 3": "ac", "longer, judged by a 4": "d"}),
         (
             ("alone", "from a", "longer, judged by a"),
@@ -90,10 +101,37 @@ def test_leaving_out_changes_nothing_and_is_made_up_for(pack: Path, tmp_path: Pa
     """A row is run by itself, then one that begins with it and wants more of it than it has."""
     table = replace(TABLE, rows=(Row("alone", "alone"), Row("longer", "longer, judged by a")))
     run_rows([table.only(("alone",))], pack, cache=tmp_path / "by turns", keep=True, tell=quiet)
+    planned = plan([table], Pack(pack), (), 1, 1.0, Cache(tmp_path / "by turns"))
+    assert stages_trained(planned) == {"alone 3": "a", "longer, judged by a 4": "d"}
     later = run_rows([table], pack, cache=tmp_path / "by turns", keep=True, tell=quiet)
-    assert len(later.done) == 1 and len(later.cached) == 1 and not later.failed
+    assert len(later.done) == 2 and not later.failed, "the first is made up for, the second goes on from it"
     at_once = run_rows([table], pack, cache=tmp_path / "at once", keep=True, tell=quiet)
     assert len(at_once.done) == 2 and not at_once.failed
-    for run in (tmp_path / "at once" / "runs").iterdir():
-        ours, theirs = (load_file(c / run.name / "model.safetensors") for c in (run.parent, tmp_path / "by turns/runs"))
+    held = sorted(path.relative_to(tmp_path / "at once") for path in (tmp_path / "at once").rglob("*.safetensors"))
+    assert {path.stem for path in held} == {"a", "c", "d", "model"}
+    for path in held:
+        ours, theirs = load_file(tmp_path / "at once" / path), load_file(tmp_path / "by turns" / path)
         assert all(bool((ours[name] == theirs[name]).all()) for name in theirs)
+
+
+@pytest.mark.usefixtures("chains")
+def test_the_longest_beginning_is_taken(pack: Path, tmp_path: Path) -> None:
+    """A row of the first stage alone is at hand, but two others have more in common than that."""
+    rows = ("first", "from previous", "from previous, longer")
+    table = replace(TABLE, rows=tuple(Row(name, name) for name in rows))
+    planned = stages_trained(plan([table], Pack(pack), (), 1, 1.0, Cache(tmp_path)))
+    assert planned == {
+        "first 1": "a",
+        "from previous 2": "b",
+        "from previous 3": "c",
+        "from previous, longer 3": "c",
+    }
+
+
+@pytest.mark.usefixtures("chains")
+def test_only_what_is_trained_is_priced(pack: Path, tmp_path: Path) -> None:
+    table = replace(TABLE, rows=(Row("alone", "alone"), Row("longer", "longer")))
+    prices = Prices(Pack(pack), "cpu")
+    for job in plan([table], Pack(pack), (), 1, 1.0, Cache(tmp_path)).jobs:
+        assert prices.of(job) > 0
+    assert len(prices.known) == 2, "c of the one, d of the other"

@@ -5,15 +5,17 @@ from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
+from torch import Tensor
 
 from small_recipes import small_pack, small_recipe
+from tellapart.cli import main
 from tellapart.errors import InputError
 from tellapart.objectives.reference_contrast import ReferenceContrastLearning
 from tellapart.recipes import RECIPES, find_recipe
-from tellapart.training.log import read_log
+from tellapart.training.log import Log, read_log
 from tellapart.training.recipe import Recipe
-from tellapart.training.resting import chosen_stages, rests_on
-from tellapart.training.run import open_run
+from tellapart.training.resting import chosen_stages, idle_stages, rests_on
+from tellapart.training.run import best_path, open_run, stage_path
 from tellapart.training.train import TrainSettings, train_recipe
 
 
@@ -72,7 +74,7 @@ def test_references_starts_and_judges_are_rested_on() -> None:
     ("stages", "message"),
     [
         (("third",), "has no stage 'third'; it has first, second"),
-        (("first",), "'second' is the stage that 'two' ends with"),
+        (("first",), "'two' ends with stage 'second': add it to --stages"),
     ],
 )
 def test_what_cannot_be_chosen(stages: tuple[str, ...], message: str) -> None:
@@ -81,32 +83,101 @@ def test_what_cannot_be_chosen(stages: tuple[str, ...], message: str) -> None:
 
 
 def test_what_is_rested_on_cannot_be_left_out() -> None:
-    with pytest.raises(InputError, match="Stage 'xe' rests on 'pos-scan'"):
+    with pytest.raises(InputError, match="Stage 'xe' rests on pos-scan: add to --stages"):
         chosen_stages(find_recipe("grounded-pos-scan"), ("scan", "xe"))
     assert chosen_stages(two_matchers(), ()) == {"first", "second"}
 
 
-def test_a_stage_left_out_changes_nothing(pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    train_recipe(two_matchers(), TrainSettings(pack, tmp_path / "whole", quiet=True))
-    assert "does not rest on first: `--stages second` is enough" in capsys.readouterr().err
+def weights(folder: Path, stage: str | None = None) -> dict[str, Tensor]:
+    return load_file(folder / "model.safetensors" if stage is None else stage_path(folder, stage))
+
+
+def same(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> bool:
+    return ours.keys() == theirs.keys() and all(bool((ours[name] == theirs[name]).all()) for name in theirs)
+
+
+@pytest.fixture(scope="module")
+def whole(pack: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both stages, trained without a break."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    train_recipe(two_matchers(), TrainSettings(pack, out, quiet=True))
+    return out
+
+
+def test_a_stage_left_out_changes_nothing(pack: Path, whole: Path, tmp_path: Path) -> None:
     train_recipe(two_matchers(), TrainSettings(pack, tmp_path / "less", stages=("second",), quiet=True))
-    assert not capsys.readouterr().err
-    whole, less = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "less"))
-    assert all(bool((whole[name] == less[name]).all()) for name in whole)
+    assert same(weights(tmp_path / "less"), weights(whole))
     assert {row["stage"] for row in read_log(tmp_path / "less" / "log.jsonl")} == {"second"}
-    assert open_run(tmp_path / "whole", "first").folder
+    assert open_run(whole, "first").folder == whole
     with pytest.raises(InputError, match="without stage 'first'"):
         open_run(tmp_path / "less", "first")
     with pytest.raises(InputError, match="no stage 'third'; it has first, second"):
         open_run(tmp_path / "less", "third")
 
 
-def test_a_base_without_a_stage_is_refused(pack: Path, tmp_path: Path) -> None:
+def test_resuming_makes_up_for_what_was_left_out(pack: Path, whole: Path, tmp_path: Path) -> None:
+    settings = TrainSettings(pack, tmp_path / "run", stages=("second",), quiet=True, resume=True)
+    train_recipe(two_matchers(), settings)
+    train_recipe(two_matchers(), settings)
+    steps = read_log(tmp_path / "run" / "log.jsonl")
+    train_recipe(two_matchers(), replace(settings, stages=()))
+    assert same(weights(tmp_path / "run"), weights(whole))
+    assert same(weights(tmp_path / "run", "first"), weights(whole, "first"))
+    rows = read_log(tmp_path / "run" / "log.jsonl")
+    assert rows[: len(steps)] == steps and {row["stage"] for row in rows[len(steps) :]} == {"first"}
+    assert [row["total"] for row in rows] == sorted(row["total"] for row in rows)
+
+
+def test_a_stage_that_was_stopped_is_not_taken_for_finished(
+    pack: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first stage has a best epoch when it is stopped; the run goes on without it, and then with it again."""
+
+    class Stopped(Exception):
+        pass
+
+    def stop_after_an_epoch(log: Log, **row: object) -> None:
+        if "rate" in row:
+            raise Stopped
+
+    settings = TrainSettings(pack, tmp_path / "run", quiet=True, resume=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "write", stop_after_an_epoch)
+        with pytest.raises(Stopped):
+            train_recipe(two_matchers(), settings)
+    assert best_path(settings.out, "first").is_file() and not stage_path(settings.out, "first").is_file()
+    train_recipe(two_matchers(), replace(settings, stages=("second",)))
+    with pytest.raises(InputError, match="without stage 'first'"):
+        open_run(settings.out, "first")
+    train_recipe(two_matchers(), settings)
+    assert same(weights(settings.out, "first"), weights(whole, "first"))
+    assert not list((settings.out / "stages").glob("*.best.*"))
+
+
+def test_what_a_base_left_out_is_trained(pack: Path, whole: Path, tmp_path: Path) -> None:
     """It has what its own model rests on, not what ours does."""
     recipe = two_matchers()
     train_recipe(recipe, TrainSettings(pack, tmp_path / "base", stages=("second",), quiet=True))
     third = replace(recipe.stages[1], name="third", model=None, start="first")
     longer = replace(recipe, stages=(*recipe.stages, third))
-    settings = TrainSettings(pack, tmp_path / "run", stages=("first", "third"), base=tmp_path / "base", quiet=True)
-    with pytest.raises(InputError, match="was begun without stage 'first'"):
+    for name, base in (("from whole", whole), ("from less", tmp_path / "base")):
+        settings = TrainSettings(pack, tmp_path / name, stages=("first", "third"), base=base, quiet=True)
         train_recipe(longer, settings)
+        assert same(weights(tmp_path / name, "first"), weights(whole, "first"))
+    assert same(weights(tmp_path / "from less"), weights(tmp_path / "from whole"))
+
+
+def test_weights_to_start_from_need_the_first_stage(pack: Path, whole: Path, tmp_path: Path) -> None:
+    settings = TrainSettings(pack, tmp_path / "run", stages=("second",), start=str(whole), quiet=True)
+    with pytest.raises(InputError, match="the first stage, 'first', which --stages leaves out"):
+        train_recipe(two_matchers(), settings)
+
+
+def test_the_command_line(pack: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    described = str(whole / "recipe.json")
+    call = ["train", described, "--data", str(pack), "--out", str(tmp_path / "run"), "--set", "second.epochs=1"]
+    assert main([*call, "--quiet", "--stages", "second"]) == 0
+    assert not capsys.readouterr().err
+    assert main(["train", described, "--data", str(pack), "--out", str(tmp_path / "hint")]) == 0
+    assert "does not rest on first: `--stages second` is enough" in capsys.readouterr().err
+    assert not idle_stages(find_recipe("ltd-baseline-ltd"))

@@ -21,7 +21,7 @@ from tellapart.errors import InputError
 from tellapart.evaluation.captions import MAX_WORDS, score_sentences, token_cider
 from tellapart.evaluation.region_bounds import region_bounds
 from tellapart.losses.likelihood import WordCrossEntropy
-from tellapart.matching.trusted import AMONG, Trusted, has_detections
+from tellapart.matching.trusted import ALL, AMONG, Trusted, has_detections
 from tellapart.matching.word_attention import LookingMatcher, word_attention
 from tellapart.metrics.boxes import best_overlap, picture_sizes
 from tellapart.metrics.grounding import (
@@ -109,13 +109,13 @@ def ground(model: nn.Module, context: Context, split: str) -> Grounding:
                 figures |= spoken
     finally:
         model.train(was_training)
-    return Grounding(objects.classes, pictures, attention["all"], judged, figures, said)
+    return Grounding(objects.classes, pictures, attention[ALL], judged, figures, said)
 
 
 def _accuracies(attention: dict[str, Outcomes], classes: int) -> dict[str, float]:
     """Among all regions by name alone, among some with `_detected` or `_sure` behind it."""
     return {
-        name if among == "all" else f"{name}_{among}": value
+        name if among == ALL else f"{name}_{among}": value
         for among, outcomes in attention.items()
         for name, value in attention_accuracy(outcomes, classes).items()
     }
@@ -126,7 +126,7 @@ def _read(
 ) -> tuple[dict[str, Outcomes], dict[str, float]]:
     """Where annotated words of true sentences look; a matcher's also if they looked at regions alone that a detector
     vouches for. For a captioner also the loss a word."""
-    among = AMONG if isinstance(model, LookingMatcher) and has_detections(context.store) else AMONG[:1]
+    among = AMONG if isinstance(model, LookingMatcher) and has_detections(context.store) else (ALL,)
     kept_to = {name: Trusted(name, context.store, context.device) for name in among}
     parts: dict[str, list[Outcomes]] = {name: [] for name in among}
     loss, total, count = WordCrossEntropy(), 0.0, 0

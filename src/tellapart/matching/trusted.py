@@ -12,7 +12,8 @@ from torch import Tensor
 from tellapart.errors import InputError
 from tellapart.vision.store import FeatureStore
 
-AMONG = ("all", "detected", "sure")
+ALL = "all"
+AMONG = (ALL, "detected", "sure")
 
 
 def has_detections(store: FeatureStore | None) -> bool:
@@ -30,7 +31,7 @@ class Trusted:
         if among not in AMONG:
             raise InputError(f"A teacher looks among {', '.join(AMONG)} regions, not '{among}'.")
         self.trust: Tensor | None = None  # [I, R]
-        if among == "all":
+        if among == ALL:
             return
         if not has_detections(store):
             raise InputError(

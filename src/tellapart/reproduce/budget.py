@@ -70,7 +70,7 @@ class Prices:
     known: dict[str, Price] = field(default_factory=dict)
 
     def of(self, job: Job) -> float:
-        """Seconds of a job without the stages that it takes over from another or leaves out."""
+        """Seconds of the stages that a job trains itself."""
         total = 0.0
         for index in job.trained:
             stage = job.recipe.stages[index]
@@ -86,7 +86,7 @@ class Prices:
 
     def _measure(self, job: Job, index: int) -> Price:
         models: dict[str, nn.Module] = {}
-        for before in job.recipe.stages[:index]:
+        for before in (stage for stage in job.recipe.stages[:index] if stage.name in job.stages):
             models[before.name] = models["previous"] = starting_model(
                 before, self._context(job, before, models, self.resident)
             )

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +24,6 @@ from tellapart.errors import InputError
 from tellapart.reproduce.measured import Measured
 from tellapart.training.recipe import Recipe
 from tellapart.training.registry import to_plain
-from tellapart.training.run import stage_path
 
 UNIMPORTANT = ("name", "paper", "about", "expected", "seed")
 """Fields of a recipe that change nothing of what is learned; the seed is kept beside."""
@@ -81,10 +79,6 @@ class Cache:
 
     def has_run(self, key: str) -> bool:
         return (self.run_folder(key) / "model.safetensors").is_file()
-
-    def has_stages(self, key: str, names: Iterable[str]) -> bool:
-        """Whether a run folder holds what these stages ended with."""
-        return all(stage_path(self.run_folder(key), name).is_file() for name in names)
 
     def result(self, key: str) -> Result | None:
         path = self.folder / "results" / key / "result.json"

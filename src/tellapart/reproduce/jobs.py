@@ -19,7 +19,7 @@ from tellapart.reproduce.measured import SPLIT
 from tellapart.reproduce.table import Row, Table
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.training.registry import override
-from tellapart.training.resting import rests_on
+from tellapart.training.resting import finished_stages, rests_on
 from tellapart.vision.store import FeatureStore, mirror_of
 
 FIRST_STAGES = "first stages of "
@@ -39,22 +39,22 @@ class Job:
     measures: tuple[str, ...]
     """Empty for a job that only trains first stages others begin with."""
     share: float = 1.0
-    base: str | None = None
-    """Key of the job whose stages are this one's first."""
-    taken_over: int = 0
-    """How many stages that job has done for this one."""
-    needed_later: bool = False
-    """Other jobs begin with this one's run folder."""
     steps: tuple[int, ...] = ()
     """Of each stage."""
     stages: frozenset[str] = frozenset()
     """What its model, and those of jobs that begin with it, rest on. The recipe's other stages are left out."""
+    base: str | None = None
+    """Key of the job that it begins with."""
+    there: frozenset[str] = frozenset()
+    """Stages that need not be trained: the base has them, or the run itself from an earlier time."""
+    needed_later: bool = False
+    """Other jobs begin with this one's run folder."""
 
     @property
     def trained(self) -> tuple[int, ...]:
         """Indices of the stages it trains itself."""
-        names = [stage.name for stage in self.recipe.stages]
-        return tuple(index for index in range(self.taken_over, len(names)) if names[index] in self.stages)
+        wanted = self.stages - self.there
+        return tuple(index for index, stage in enumerate(self.recipe.stages) if stage.name in wanted)
 
     @property
     def size(self) -> float:
@@ -167,7 +167,7 @@ def plan(
 
 def _need_columns(pack: Pack, recipe: Recipe) -> None:
     for stage in recipe.stages:
-        for name in stage.sampling.columns if stage.name in rests_on(recipe) else ():
+        for name in stage.sampling.columns:
             if not pack.has_column(name):
                 raise InputError(f"{pack.folder} has no column '{name}'; compute it with `tellapart annotate`")
 
@@ -184,28 +184,22 @@ def _with_bases(jobs: dict[str, Job], pack: Pack, cache: Cache) -> dict[str, Job
     What a job must train depends on the jobs that begin with it, and what it may begin with on what it must train: so
     this is gone through again until nothing more is asked for.
     """
-    needs = {key: rests_on(job.recipe) for key, job in jobs.items()}
+    result = {key: replace(job, stages=rests_on(job.recipe)) for key, job in jobs.items()}
     while True:
-        result = _assigned(jobs, needs, pack, cache)
-        grown = {key: needs.get(key) or rests_on(job.recipe) for key, job in result.items()}
-        for job in result.values():
-            if job.base is not None:
-                first = {stage.name for stage in job.recipe.stages[: job.taken_over]}
-                grown[job.base] |= grown[job.key] & first
-        if needs == grown:
-            return {key: replace(job, stages=needs[key]) for key, job in result.items()}
-        needs = grown
+        before, result = result, _with_more_asked(_assigned(result, pack, cache))
+        if all(key in before and before[key].stages == job.stages for key, job in result.items()):
+            return {key: replace(job, there=_there(job, result, cache)) for key, job in result.items()}
 
 
-def _assigned(jobs: dict[str, Job], needs: dict[str, frozenset[str]], pack: Pack, cache: Cache) -> dict[str, Job]:
+def _assigned(jobs: dict[str, Job], pack: Pack, cache: Cache) -> dict[str, Job]:
     """All jobs, with first stages that become jobs of their own, and what each begins with."""
-    result = dict(jobs)
-    pending = [job for job in jobs.values() if not cache.has(job.key, job.measures) and not cache.has_run(job.key)]
+    result = {key: replace(job, base=None, needed_later=False) for key, job in jobs.items() if job.measures}
+    pending = [job for job in result.values() if not cache.has(job.key, job.measures) and not cache.has_run(job.key)]
     waiting = {job.key for job in pending}
     while pending:
-        found = _bases(pending, waiting, needs, pack, cache)
+        found = _bases(pending, waiting, jobs, pack, cache)
         for key, part in found.items():
-            result[key] = replace(result[key], base=part.key, taken_over=len(part.recipe.stages))
+            result[key] = replace(result[key], base=part.key)
             result[part.key] = replace(result.get(part.key, part), needed_later=True)
         made = {part.key: part for part in found.values() if part.key not in waiting and not cache.has_run(part.key)}
         waiting |= set(made)
@@ -213,37 +207,54 @@ def _assigned(jobs: dict[str, Job], needs: dict[str, frozenset[str]], pack: Pack
     return result
 
 
+def _with_more_asked(jobs: dict[str, Job]) -> dict[str, Job]:
+    """Jobs that others begin with are asked for what those rest on."""
+    asked = {key: set(job.stages) for key, job in jobs.items()}
+    for job in jobs.values():
+        if job.base is not None:
+            asked[job.base] |= _first(jobs[job.base]) & job.stages
+    return {key: replace(job, stages=frozenset(asked[key])) for key, job in jobs.items()}
+
+
+def _there(job: Job, jobs: dict[str, Job], cache: Cache) -> frozenset[str]:
+    if cache.has_run(job.key):
+        return finished_stages(job.recipe, cache.run_folder(job.key))
+    return frozenset() if job.base is None else _first(jobs[job.base])
+
+
+def _first(base: Job) -> frozenset[str]:
+    return frozenset(stage.name for stage in base.recipe.stages)
+
+
 def _bases(
-    pending: Sequence[Job], waiting: Set[str], needs: dict[str, frozenset[str]], pack: Pack, cache: Cache
+    pending: Sequence[Job], waiting: Set[str], known: dict[str, Job], pack: Pack, cache: Cache
 ) -> dict[str, Job]:
-    """What each of these jobs begins with, if anything, by its key."""
-    beginnings = {job.key: _beginnings(job, needs.get(job.key) or rests_on(job.recipe), pack, cache) for job in pending}
+    """What each of these jobs begins with, by its key: the longest that is at hand or that several want, if any."""
     chosen: dict[str, Job] = {}
+    longer: dict[str, list[Job]] = {}
     for job in pending:
-        at_hand = [part for part in beginnings[job.key] if part.key in waiting or cache.has_run(part.key)]
+        parts = _beginnings(job, known, pack)
+        at_hand = [part for part in parts if part.key in waiting or cache.has_run(part.key)]
         if at_hand:
             chosen[job.key] = at_hand[0]
-    others = [job for job in pending if job.key not in chosen]
-    counts = Counter(part.key for job in others for part in beginnings[job.key])
-    for job in others:
-        shared = [part for part in beginnings[job.key] if counts[part.key] > 1]
+        longer[job.key] = parts[: parts.index(at_hand[0])] if at_hand else parts
+    counts = Counter(part.key for parts in longer.values() for part in parts)
+    for key, parts in longer.items():
+        shared = [part for part in parts if counts[part.key] > 1]
         if shared:
-            chosen[job.key] = shared[0]
+            chosen[key] = shared[0]
     return chosen
 
 
-def _beginnings(job: Job, needed: frozenset[str], pack: Pack, cache: Cache) -> list[Job]:
-    """Jobs of this one's first stages that end with one it needs, longest first. A run that is there but was trained
-    without some of what this one needs is none."""
+def _beginnings(job: Job, known: dict[str, Job], pack: Pack) -> list[Job]:
+    """Jobs of this one's first stages that end with one it rests on, longest first."""
     parts = []
     for count in range(len(job.recipe.stages) - 1, 0, -1):
-        first = job.recipe.stages[:count]
-        if first[-1].name not in needed:
+        if job.recipe.stages[count - 1].name not in job.stages:
             continue
-        recipe = replace(job.recipe, stages=first)
+        recipe = replace(job.recipe, stages=job.recipe.stages[:count])
         key = job_key(recipe, pack.fingerprint, job.features)
-        if cache.has_run(key) and not cache.has_stages(key, needed & {stage.name for stage in first}):
-            continue
         label = FIRST_STAGES + job.label.removeprefix(FIRST_STAGES)
-        parts.append(Job(label, recipe, "", job.features, key, (), job.share, steps=job.steps[:count]))
+        asked = known[key].stages if key in known else rests_on(recipe)
+        parts.append(Job(label, recipe, "", job.features, key, (), job.share, job.steps[:count], asked))
     return parts

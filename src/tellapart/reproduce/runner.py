@@ -76,12 +76,11 @@ def run_plan(
     outcome, cache = Outcome(), bench.open_cache()
     pending: dict[str, Job] = {}
     for job in planned.jobs:
-        if cache.has(job.key, job.measures) and not (job.needed_later and not cache.has_run(job.key)):
+        there = cache.has_run(job.key) and not job.trained
+        if cache.has(job.key, job.measures) and (there or not job.needed_later):
             if job.measures:
                 outcome.cached.append(job.label)
-        elif not job.measures and cache.has_run(job.key):
-            continue
-        else:
+        elif job.measures or not there:
             pending[job.key] = job
     tell(f"{len(pending)} runs to make, {len(outcome.cached)} in the cache, {jobs} at a time on {device}")
     clock = _Clock(cache, seconds_limit)

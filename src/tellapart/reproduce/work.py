@@ -17,9 +17,7 @@ from tellapart.reproduce.caption_measures import measure_untrained
 from tellapart.reproduce.jobs import Job
 from tellapart.reproduce.measured import SPLIT, Measured
 from tellapart.reproduce.measures import MEASURES, SECONDS
-from tellapart.training.checkpoints import newest_checkpoint, read_position
 from tellapart.training.registry import to_plain
-from tellapart.training.resting import lacking_stage
 from tellapart.training.run import Run, open_run
 from tellapart.training.train import TrainSettings, train_recipe
 
@@ -50,7 +48,6 @@ def do_job(job: Job, bench: Bench, device: str) -> float:
         found = measure_untrained(job.recipe.name, Pack(bench.data), SPLIT, job.measures)
         _keep(job, bench, found, device, time.monotonic() - started, Path())
         return time.monotonic() - started
-    _drop_if_begun_with_less(job, cache)
     base = cache.run_folder(job.base) if job.base is not None and cache.has_run(job.base) else None
     settings = TrainSettings(
         data=bench.data,
@@ -71,14 +68,6 @@ def do_job(job: Job, bench: Bench, device: str) -> float:
     if not bench.keep and not job.needed_later:
         cache.drop_run(job.key)
     return time.monotonic() - started
-
-
-def _drop_if_begun_with_less(job: Job, cache: Cache) -> None:
-    """A run that was begun for itself alone is begun again where others now want more of its stages."""
-    folder = cache.run_folder(job.key)
-    checkpoint = newest_checkpoint(folder / "checkpoints")
-    if checkpoint and lacking_stage(job.recipe, job.stages, read_position(checkpoint).stage, folder):
-        cache.drop_run(job.key)
 
 
 def _note_seconds(folder: Path, base: Path | None, spent: float) -> None:

@@ -7,14 +7,12 @@ from pathlib import Path
 
 from tellapart.data.files import read_json
 from tellapart.errors import InputError
-from tellapart.training.checkpoints import Position
-from tellapart.training.log import read_log
 from tellapart.training.recipe import Recipe
 from tellapart.training.registry import to_plain
 
 
-def take_over(base: Path, recipe: Recipe, out: Path) -> Position:
-    """Copy the base run's stages and log into `out`; gives the position after them.
+def take_over(base: Path, recipe: Recipe, out: Path) -> None:
+    """Copy the base run's stages and log into `out`. Stages that it left out are trained like any other.
 
     Each stage starts from its own seed, so what follows is what a whole run would have given.
     """
@@ -32,5 +30,3 @@ def take_over(base: Path, recipe: Recipe, out: Path) -> Position:
         for path in (base / "stages").glob(f"{stage['name']}*.safetensors"):
             shutil.copyfile(path, out / "stages" / path.name)
     shutil.copyfile(base / "log.jsonl", out / "log.jsonl")
-    total = max((row["total"] for row in read_log(base / "log.jsonl")), default=0)
-    return Position(stage=count, total=total)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -48,3 +49,8 @@ def read_log(path: Path) -> list[dict[str, Any]]:
         except json.JSONDecodeError:
             continue
     return rows
+
+
+def steps_so_far(path: Path, stages: Collection[str]) -> int:
+    """Steps that a run had made, all stages together, when the last of these ended."""
+    return max((row["total"] for row in read_log(path) if row["stage"] in stages), default=0)

@@ -1,4 +1,4 @@
-"""Which stages of a recipe its last one rests on: those it goes on from, learns from, or is judged by.
+"""Which stages of a recipe its last one rests on: those it goes on from, looks at, or is judged by.
 
 Recipes of one paper often begin alike, so that a table of them trains what they share once. A single one of them need
 not train what it never looks at.
@@ -6,7 +6,7 @@ not train what it never looks at.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,11 @@ from tellapart.training.run import stage_path
 
 
 def rests_on(recipe: Recipe, last: int = -1) -> frozenset[str]:
-    """Names of the stages that one stage (the last if none is named) cannot do without, itself among them.
+    """Names of the stages that one stage (the last if none is named) may look at, itself among them.
 
-    A stage is looked at where a field of another's start, model or objective holds its name. A field that holds such a
-    word by chance costs training, never a wrong model.
+    A stage is looked at where a field of another's start, model or objective holds its name. One that judges another
+    counts too, since its objective may look at others still. All this may name a stage too many, which costs training;
+    it names none too few.
     """
     names = [stage.name for stage in recipe.stages]
     if not names:
@@ -48,18 +49,33 @@ def chosen_stages(recipe: Recipe, wanted: Iterable[str]) -> frozenset[str]:
     if unknown:
         raise InputError(f"'{recipe.name}' has no stage '{unknown[0]}'; it has {', '.join(names)}.")
     if names[-1] not in chosen:
-        raise InputError(f"'{names[-1]}' is the stage that '{recipe.name}' ends with: it cannot be left out.")
+        raise InputError(f"'{recipe.name}' ends with stage '{names[-1]}': add it to --stages.")
     for index, name in enumerate(names):
         missing = rests_on(recipe, index) - chosen if name in chosen else frozenset()
         if missing:
-            raise InputError(f"Stage '{name}' rests on '{min(missing, key=names.index)}': that cannot be left out.")
+            raise InputError(f"Stage '{name}' rests on {_in_order(recipe, missing)}: add to --stages what is missing.")
     return chosen
 
 
-def lacking_stage(recipe: Recipe, chosen: Collection[str], count: int, folder: Path) -> str | None:
-    """The first of the chosen among a recipe's first `count` stages whose weights a run folder does not hold."""
-    wanted = [stage.name for stage in recipe.stages[:count] if stage.name in chosen]
-    return next((name for name in wanted if not stage_path(folder, name).is_file()), None)
+def idle_stages(recipe: Recipe) -> str:
+    """A hint where a recipe has stages that its model does not rest on; else nothing."""
+    needed = rests_on(recipe)
+    idle = frozenset(stage.name for stage in recipe.stages) - needed
+    if not idle:
+        return ""
+    kept = _in_order(recipe, needed, " ")
+    return (
+        f"The model of '{recipe.name}' does not rest on {_in_order(recipe, idle)}: `--stages {kept}` is enough for it."
+    )
+
+
+def finished_stages(recipe: Recipe, folder: Path) -> frozenset[str]:
+    """Those whose weights a run folder holds: they are written when a stage ends."""
+    return frozenset(stage.name for stage in recipe.stages if stage_path(folder, stage.name).is_file())
+
+
+def _in_order(recipe: Recipe, names: frozenset[str], between: str = ", ") -> str:
+    return between.join(stage.name for stage in recipe.stages if stage.name in names)
 
 
 def _words(value: Any) -> Iterator[str]:

@@ -77,8 +77,13 @@ def slim_run(folder: Path | str, out: Path) -> Path:
 
 
 def stage_path(folder: Path, stage: str) -> Path:
-    """Where a run keeps the weights that a stage ended with."""
+    """Where a run keeps the weights that a stage ended with; there is no such file before."""
     return folder / "stages" / f"{stage}.safetensors"
+
+
+def best_path(folder: Path, stage: str) -> Path:
+    """Where a run keeps the best weights so far of a stage that has not ended."""
+    return folder / "stages" / f"{stage}.best.safetensors"
 
 
 def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore | None) -> None:

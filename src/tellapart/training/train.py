@@ -6,7 +6,6 @@ import copy
 import random
 import shutil
 import sys
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,14 +27,15 @@ from tellapart.training.carried import carried_objective, objective_saver
 from tellapart.training.checkpoints import Position, newest_checkpoint, read_position
 from tellapart.training.checks import check_features, check_recipe
 from tellapart.training.judging import earlier_losses, judges
-from tellapart.training.log import Log
+from tellapart.training.log import Log, steps_so_far
 from tellapart.training.loop import Desk, train_stage
 from tellapart.training.progress import Progress
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.training.registry import override, to_plain
-from tellapart.training.resting import chosen_stages, lacking_stage, rests_on
+from tellapart.training.resting import chosen_stages, finished_stages
 from tellapart.training.run import (
     Run,
+    best_path,
     describe_run,
     inputs_for,
     load_weights,
@@ -69,8 +69,8 @@ class TrainSettings:
     """A finished run whose weights the first stage starts from, bundled:captioner or bundled:matcher among them. The
     pack must have its words (`prepare --vocabulary-from RUN`) and its features (`extract --like RUN`)."""
     stages: tuple[str, ...] = ()
-    """Stages to train, the last among them; all if none is named. What they rest on cannot be left out; what they do
-    not, changes nothing of the model."""
+    """Names of the stages to train; all if none is named. The last one, and those it rests on, must be among them;
+    leaving out others changes nothing of the model."""
     base: Path | None = None
     """A finished run whose stages are this recipe's first ones: they are taken over instead of trained again."""
     device: str = "cpu"
@@ -99,6 +99,11 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
         recipe = started_from(recipe, settings.start)
     check_recipe(recipe, pack)
     chosen = chosen_stages(recipe, settings.stages)
+    if settings.start and recipe.stages[0].name not in chosen:
+        raise InputError(
+            f"--start gives its weights to the first stage, '{recipe.stages[0].name}', which --stages leaves out; give "
+            f"them to another with --set {recipe.stages[-1].name}.start={settings.start}."
+        )
     store = choose_features(pack, recipe.features, settings.features)
     if store is not None:
         check_features(recipe, pack, store)
@@ -109,23 +114,15 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
     checkpoint = _place_to_start(recipe, settings)
     position = read_position(checkpoint) if checkpoint else Position()
     if checkpoint is None and settings.base is not None and us.is_main and not done.is_file():
-        position = take_over(settings.base, recipe, settings.out)
+        take_over(settings.base, recipe, settings.out)
+    if checkpoint is None and us.is_main:
+        position.total = steps_so_far(settings.out / "log.jsonl", finished_stages(recipe, settings.out))
     position = Position(**agree(vars(position)))
-    if done.is_file() and settings.resume:
+    if done.is_file() and settings.resume and _is_whole(recipe, chosen, settings.out):
         return open_run(settings.out, device=device)
-    lacking = lacking_stage(recipe, chosen, position.stage, settings.out)
-    if lacking is not None:
-        raise InputError(
-            f"{settings.out} was begun without stage '{lacking}': leave it out with --stages, or choose another --out."
-        )
     if us.is_main:
-        _hint_at_idle_stages(recipe, chosen)
         describe_run(settings.out, recipe, pack, store)
-    log = (
-        Log(settings.out / "log.jsonl", position.total if checkpoint or position.stage else None, settings.tensorboard)
-        if us.is_main
-        else None
-    )
+    log = Log(settings.out / "log.jsonl", position.total or None, settings.tensorboard) if us.is_main else None
     progress = Progress(settings.quiet or not us.is_main)
     barrier()
 
@@ -133,24 +130,24 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
     for index, stage in enumerate(recipe.stages):
         if stage.name not in chosen:
             continue
-        weights = stage_path(settings.out, stage.name)
+        weights, best = stage_path(settings.out, stage.name), best_path(settings.out, stage.name)
         context = _context(recipe, stage, pack, store, device, settings, models)
-        if index > position.stage or checkpoint is None:
+        resumed = checkpoint is not None and index == position.stage
+        if not resumed:
             # Each stage starts from its own seed, so that a resumed run and a whole one draw the same numbers.
             _seed_everything(recipe.seed, index)
         model = starting_model(stage, context)
-        if index < position.stage:
+        if weights.is_file():
             load_weights(model, weights)
         else:
-            if index > position.stage:
-                position = Position(stage=index, total=position.total)
-                checkpoint = None
+            if not resumed:
+                position, checkpoint = Position(stage=index, total=position.total), None
             desk = Desk(
                 settings.out / "checkpoints",
                 log,
                 progress,
-                save_best=partial(save_weights, path=weights),
-                load_best=partial(load_weights, path=weights),
+                save_best=partial(save_weights, path=best),
+                load_best=partial(load_weights, path=best),
                 save_every=settings.save_every,
                 replay=settings.replay,
                 carried=carried_objective(recipe, index, settings.out),
@@ -167,8 +164,10 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
             )
             model = train_stage(stage, model, context, desk, recipe.seed, position, checkpoint)
             checkpoint = None
+            barrier()  # the best weights are read by all before they go
             if us.is_main:
                 save_weights(model, weights)
+                best.unlink(missing_ok=True)
             barrier()
         # A copy: later stages train on, and a frozen reference must not move with them.
         models[stage.name] = models["previous"] = copy.deepcopy(model).eval()
@@ -289,15 +288,9 @@ def _place_to_start(recipe: Recipe, settings: TrainSettings) -> Path | None:
     return checkpoint
 
 
-def _hint_at_idle_stages(recipe: Recipe, chosen: Collection[str]) -> None:
-    needed = rests_on(recipe)
-    idle = [stage.name for stage in recipe.stages if stage.name in chosen and stage.name not in needed]
-    if idle:
-        kept = " ".join(stage.name for stage in recipe.stages if stage.name in needed)
-        print(
-            f"The model of '{recipe.name}' does not rest on {', '.join(idle)}: `--stages {kept}` is enough for it.",
-            file=sys.stderr,
-        )
+def _is_whole(recipe: Recipe, chosen: frozenset[str], out: Path) -> bool:
+    """Whether a finished run has all stages asked for. One that was handed out has none but its end."""
+    return not (out / "stages").is_dir() or chosen <= finished_stages(recipe, out)
 
 
 def _seed_everything(seed: int, stage: int) -> None:

@@ -35,7 +35,7 @@ KEPT_TO = tuple(Column(name, f"attention_accuracy_{name}", "grounding", 2) for n
 THE_CODES = ("xe.objective.loss=kl-teacher-first", "xe.objective.mean_over=supervised")
 """Eq. 15 as the released code has it: the divergence the other way round, and its mean over nouns alone."""
 
-UNKNOWN = (None,) * len((*KEPT_TO, *BOUNDS))
+UNKNOWN = (None,) * (len(KEPT_TO) + len(BOUNDS))
 
 TABLE1 = Table(
     name="grounded-captioning/table1",
@@ -267,6 +267,9 @@ TAUGHT = (
     _taught("Eq. 15, sure", SURE),
     _taught("as released, sure", (*THE_CODES, *SURE)),
     _taught("its best region, sure", (*BEST_REGION, *SURE)),
+    _taught("Eq. 15, sure, lambda_1 = 0.01", (*SURE, "xe.objective.weight=0.01")),
+    _taught("as released, sure, lambda_1 = 0.03", (*THE_CODES, *SURE, "xe.objective.weight=0.03")),
+    _taught("its best region, sure, lambda_1 = 0.03", (*BEST_REGION, *SURE, "xe.objective.weight=0.03")),
 )
 
 TEACHING = Table(
