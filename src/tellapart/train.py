@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -11,7 +10,6 @@ import tyro
 from tellapart.bundled import run_folder
 from tellapart.errors import InputError
 from tellapart.recipes import RECIPES, find_recipe
-from tellapart.training.resting import idle_stages
 from tellapart.training.run import Run, forget_run
 from tellapart.training.train import TrainSettings, train_recipe
 
@@ -34,9 +32,6 @@ def train(options: TrainOptions) -> Run:
     if name not in RECIPES and (run_folder(name) / "recipe.json").is_file():
         name = str(run_folder(name) / "recipe.json")
     recipe, out = find_recipe(name), options.settings.out
-    hint = "" if options.settings.stages or options.settings.quiet else idle_stages(recipe)
-    if hint:
-        print(hint, file=sys.stderr)
     begun = (out / "recipe.json").is_file()
     try:
         return train_recipe(recipe, options.settings)

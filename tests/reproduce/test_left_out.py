@@ -1,5 +1,6 @@
 """Rows train what their models rest on, and no more; what rows share is still trained once."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tellapart.data.pack import Pack
 from tellapart.reproduce import jobs
 from tellapart.reproduce.budget import Prices
 from tellapart.reproduce.cache import Cache
-from tellapart.reproduce.jobs import Plan, plan
+from tellapart.reproduce.jobs import Plan, pending_jobs, plan
 from tellapart.reproduce.runner import run_rows
 from tellapart.reproduce.table import RSUM, Row, Table
 from tellapart.training.recipe import Recipe
@@ -60,6 +61,10 @@ CHAINS = {
 }
 
 
+def spent(run: Path) -> float:
+    return float(json.loads((run / "seconds.json").read_text())["training"])
+
+
 @pytest.fixture
 def chains(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "find_recipe", CHAINS.__getitem__)
@@ -101,10 +106,15 @@ def test_leaving_out_changes_nothing_and_is_made_up_for(pack: Path, tmp_path: Pa
     """A row is run by itself, then one that begins with it and wants more of it than it has."""
     table = replace(TABLE, rows=(Row("alone", "alone"), Row("longer", "longer, judged by a")))
     run_rows([table.only(("alone",))], pack, cache=tmp_path / "by turns", keep=True, tell=quiet)
+    (result,) = (tmp_path / "by turns" / "results").glob("*/result.json")
+    before, seconds = result.read_text(), spent(tmp_path / "by turns" / "runs" / result.parent.name)
     planned = plan([table], Pack(pack), (), 1, 1.0, Cache(tmp_path / "by turns"))
+    assert len(pending_jobs(planned, Cache(tmp_path / "by turns"))) == 2
     assert stages_trained(planned) == {"alone 3": "a", "longer, judged by a 4": "d"}
     later = run_rows([table], pack, cache=tmp_path / "by turns", keep=True, tell=quiet)
     assert len(later.done) == 2 and not later.failed, "the first is made up for, the second goes on from it"
+    assert result.read_text() == before
+    assert spent(tmp_path / "by turns" / "runs" / result.parent.name) > seconds
     at_once = run_rows([table], pack, cache=tmp_path / "at once", keep=True, tell=quiet)
     assert len(at_once.done) == 2 and not at_once.failed
     held = sorted(path.relative_to(tmp_path / "at once") for path in (tmp_path / "at once").rglob("*.safetensors"))

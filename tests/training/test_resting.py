@@ -1,5 +1,7 @@
 """What a recipe's model does not rest on can be left out, and the model is the same to the bit."""
 
+import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +14,11 @@ from tellapart.cli import main
 from tellapart.errors import InputError
 from tellapart.objectives.reference_contrast import ReferenceContrastLearning
 from tellapart.recipes import RECIPES, find_recipe
-from tellapart.training.log import Log, read_log
-from tellapart.training.recipe import Recipe
+from tellapart.training import loop
+from tellapart.training.log import read_log
+from tellapart.training.recipe import Optimiser, Recipe
 from tellapart.training.resting import chosen_stages, idle_stages, rests_on
-from tellapart.training.run import best_path, open_run, stage_path
+from tellapart.training.run import best_path, open_run, slim_run, stage_path
 from tellapart.training.train import TrainSettings, train_recipe
 
 
@@ -128,30 +131,104 @@ def test_resuming_makes_up_for_what_was_left_out(pack: Path, whole: Path, tmp_pa
     assert [row["total"] for row in rows] == sorted(row["total"] for row in rows)
 
 
-def test_a_stage_that_was_stopped_is_not_taken_for_finished(
-    pack: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first stage has a best epoch when it is stopped; the run goes on without it, and then with it again."""
+class Stopped(Exception):
+    pass
 
-    class Stopped(Exception):
-        pass
 
-    def stop_after_an_epoch(log: Log, **row: object) -> None:
-        if "rate" in row:
+def stop_after(steps: int, patch: pytest.MonkeyPatch) -> None:
+    learn, calls = loop._learn, []
+
+    def counted(*arguments: object) -> object:
+        if len(calls) == steps:
             raise Stopped
+        calls.append(1)
+        return learn(*arguments)  # type: ignore[arg-type]
 
+    patch.setattr(loop, "_learn", counted)
+
+
+def rows_by_stage(folder: Path) -> dict[str, list[dict[str, object]]]:
+    """What the log says of each stage, whenever it was trained."""
+    by_stage: dict[str, list[dict[str, object]]] = {}
+    for row in read_log(folder / "log.jsonl"):
+        by_stage.setdefault(row["stage"], []).append({name: row[name] for name in row if name != "total"})
+    return by_stage
+
+
+@pytest.mark.parametrize("patience", [0, 1], ids=["", "first stage ends early"])
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [((), 3), (("second",), None), ((), None)],
+        [((), 3), (("second",), 3), ((), None)],
+        [(("second",), 3), ((), None)],
+        [(("second",), 3), (("second",), None), ((), 3), ((), None)],
+        [((), 9), ((), None)],
+    ],
+    ids=["first, then second", "first, then part of second", "part of second", "second, then part of first", "late"],
+)
+@pytest.mark.parametrize("save_every", [0.0, 1e6], ids=["many checkpoints", "few checkpoints"])
+def test_whatever_order_stages_are_trained_in(
+    calls: list[tuple[tuple[str, ...], int | None]],
+    patience: int,
+    save_every: float,
+    pack: Path,
+    tmp_path: Path,
+) -> None:
+    """Stopped after some steps, gone on with other stages: weights are the same, and the log has every row once."""
+    recipe = two_matchers()
+    first, second = (replace(stage, epochs=4) for stage in recipe.stages)
+    recipe = replace(recipe, stages=(replace(first, patience=patience, optimiser=Optimiser(rate=0.0)), second))
+    train_recipe(recipe, TrainSettings(pack, tmp_path / "whole", quiet=True))
+    for stages, steps in calls:
+        settings = TrainSettings(pack, tmp_path / "run", stages=stages, resume=True, quiet=True, save_every=save_every)
+        with pytest.MonkeyPatch.context() as patch:
+            stop_after(-1 if steps is None else steps, patch)
+            with nullcontext() if steps is None else pytest.raises(Stopped):
+                train_recipe(recipe, settings)
+    for stage in ("first", "second"):
+        assert same(weights(tmp_path / "run", stage), weights(tmp_path / "whole", stage))
+    assert rows_by_stage(tmp_path / "run") == rows_by_stage(tmp_path / "whole")
+    totals = [row["total"] for row in read_log(tmp_path / "run" / "log.jsonl")]
+    assert totals == sorted(totals) and totals[-1] == read_log(tmp_path / "whole" / "log.jsonl")[-1]["total"]
+    assert not list((tmp_path / "run" / "stages").glob("*.best.*"))
+
+
+def test_a_stage_that_was_stopped_is_not_taken_for_finished(
+    pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = two_matchers()
+    recipe = replace(recipe, stages=tuple(replace(stage, epochs=3) for stage in recipe.stages))
     settings = TrainSettings(pack, tmp_path / "run", quiet=True, resume=True)
     with monkeypatch.context() as patch:
-        patch.setattr(Log, "write", stop_after_an_epoch)
+        stop_after(3, patch)
         with pytest.raises(Stopped):
-            train_recipe(two_matchers(), settings)
+            train_recipe(recipe, settings)
     assert best_path(settings.out, "first").is_file() and not stage_path(settings.out, "first").is_file()
-    train_recipe(two_matchers(), replace(settings, stages=("second",)))
+    train_recipe(recipe, replace(settings, stages=("second",)))
     with pytest.raises(InputError, match="without stage 'first'"):
         open_run(settings.out, "first")
-    train_recipe(two_matchers(), settings)
-    assert same(weights(settings.out, "first"), weights(whole, "first"))
-    assert not list((settings.out / "stages").glob("*.best.*"))
+
+
+def test_weights_without_a_recipe_are_not_trusted(pack: Path, whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole / "stages", tmp_path / "run" / "stages")
+    with pytest.raises(InputError, match=r"holds weights but no recipe\.json"):
+        train_recipe(two_matchers(), TrainSettings(pack, tmp_path / "run", quiet=True))
+
+
+def test_a_run_may_go_on_under_another_name(pack: Path, whole: Path) -> None:
+    settings = TrainSettings(pack, whole, quiet=True, resume=True)
+    assert train_recipe(replace(two_matchers(), name="other", about="as it was"), settings).folder == whole
+    with pytest.raises(InputError, match="of another recipe"):
+        train_recipe(replace(two_matchers(), seed=1), settings)
+
+
+def test_a_base_that_was_handed_out_is_refused(pack: Path, whole: Path, tmp_path: Path) -> None:
+    slim_run(whole, tmp_path / "slim")
+    recipe = two_matchers()
+    longer = replace(recipe, stages=(*recipe.stages, replace(recipe.stages[1], name="third")))
+    with pytest.raises(InputError, match="handed out without its stages"):
+        train_recipe(longer, TrainSettings(pack, tmp_path / "run", base=tmp_path / "slim", quiet=True))
 
 
 def test_what_a_base_left_out_is_trained(pack: Path, whole: Path, tmp_path: Path) -> None:

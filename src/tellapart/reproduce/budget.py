@@ -20,7 +20,7 @@ from tellapart.data.sampling import draw_epoch, steps_an_epoch
 from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS
 from tellapart.objectives.context import Context
-from tellapart.reproduce.jobs import Job, Plan, plan
+from tellapart.reproduce.jobs import Job, Plan, pending_jobs, plan
 from tellapart.reproduce.table import Table
 from tellapart.reproduce.work import Bench
 from tellapart.training.feed import made
@@ -146,8 +146,7 @@ def choose_share(
     prices = Prices(pack, devices[0], bench.resident)
     for share in SHARES:
         planned = plan(tables, pack, features, seeds, share, cache)
-        pending = [job for job in planned.jobs if not job.measures or not cache.has(job.key, job.measures)]
-        cost = sum(prices.of(job) for job in pending)
+        cost = sum(prices.of(job) for job in pending_jobs(planned, cache))
         if cost / len(devices) <= seconds - (time.monotonic() - started):
             break
     return share, planned

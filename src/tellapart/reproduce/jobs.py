@@ -46,7 +46,7 @@ class Job:
     base: str | None = None
     """Key of the job that it begins with."""
     there: frozenset[str] = frozenset()
-    """Stages that need not be trained: the base has them, or the run itself from an earlier time."""
+    """Stages that need not be trained: the base has them, or the run itself from an earlier call."""
     needed_later: bool = False
     """Other jobs begin with this one's run folder."""
 
@@ -69,6 +69,17 @@ class Plan:
     jobs: tuple[Job, ...]
     skipped: dict[str, str]
     """Rows that cannot be run on this pack, by `table: row`, and why."""
+
+
+def pending_jobs(planned: Plan, cache: Cache) -> list[Job]:
+    """Those that have something left to train or to measure."""
+    pending = []
+    for job in planned.jobs:
+        there = cache.has_run(job.key) and not job.trained
+        measured = cache.has(job.key, job.measures) if job.measures else there
+        if not measured or (job.needed_later and not there):
+            pending.append(job)
+    return pending
 
 
 def row_recipe(row: Row, seed: int, share: float, pack: Pack | None) -> Recipe:
@@ -217,9 +228,8 @@ def _with_more_asked(jobs: dict[str, Job]) -> dict[str, Job]:
 
 
 def _there(job: Job, jobs: dict[str, Job], cache: Cache) -> frozenset[str]:
-    if cache.has_run(job.key):
-        return finished_stages(job.recipe, cache.run_folder(job.key))
-    return frozenset() if job.base is None else _first(jobs[job.base])
+    own = finished_stages(job.recipe, cache.run_folder(job.key))
+    return own if job.base is None or cache.has_run(job.key) else own | _first(jobs[job.base])
 
 
 def _first(base: Job) -> frozenset[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from tellapart.data.pack import Pack
 from tellapart.errors import InputError
 from tellapart.reproduce.cache import Cache
-from tellapart.reproduce.jobs import Job, Plan, plan
+from tellapart.reproduce.jobs import Job, Plan, pending_jobs, plan
 from tellapart.reproduce.table import Table
 from tellapart.reproduce.work import Bench, do_job
 
@@ -74,14 +74,8 @@ def run_plan(
     tell: Callable[[str], None] = say,
 ) -> Outcome:
     outcome, cache = Outcome(), bench.open_cache()
-    pending: dict[str, Job] = {}
-    for job in planned.jobs:
-        there = cache.has_run(job.key) and not job.trained
-        if cache.has(job.key, job.measures) and (there or not job.needed_later):
-            if job.measures:
-                outcome.cached.append(job.label)
-        elif job.measures or not there:
-            pending[job.key] = job
+    pending = {job.key: job for job in pending_jobs(planned, cache)}
+    outcome.cached.extend(job.label for job in planned.jobs if job.measures and job.key not in pending)
     tell(f"{len(pending)} runs to make, {len(outcome.cached)} in the cache, {jobs} at a time on {device}")
     clock = _Clock(cache, seconds_limit)
     if jobs == 1:
@@ -106,6 +100,8 @@ class _Clock:
         return float("inf") if self.limit is None else self.limit - (time.monotonic() - self.started)
 
     def learn(self, job: Job, seconds: float) -> None:
+        if not job.size:
+            return  # only measured
         before, size = self.spent.get(job.recipe.name, (0.0, 0.0))
         self.spent[job.recipe.name] = before + seconds, size + job.size
 

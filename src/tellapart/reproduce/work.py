@@ -62,7 +62,8 @@ def do_job(job: Job, bench: Bench, device: str) -> float:
         quiet=True,
     )
     run = train_recipe(job.recipe, settings)
-    _note_seconds(run.folder, base, time.monotonic() - started)
+    if job.trained:
+        _note_seconds(run.folder, base, time.monotonic() - started)
     if job.measures:
         _measure(run, job, bench, device, started)
     if not bench.keep and not job.needed_later:
@@ -71,15 +72,18 @@ def do_job(job: Job, bench: Bench, device: str) -> float:
 
 
 def _note_seconds(folder: Path, base: Path | None, spent: float) -> None:
-    if not (folder / SECONDS).is_file():
-        before = read_json(base / SECONDS)["training"] if base and (base / SECONDS).is_file() else 0.0
-        write_json(folder / SECONDS, {"training": round(before + spent, 2)})
+    """Beside what was noted of the run's own stages before, or else of those taken over."""
+    noted = next((path for path in (folder, base) if path and (path / SECONDS).is_file()), None)
+    before = read_json(noted / SECONDS)["training"] if noted else 0.0
+    write_json(folder / SECONDS, {"training": round(before + spent, 2)})
 
 
 def _measure(run: Run, job: Job, bench: Bench, device: str, started: float) -> None:
     pack = Pack(bench.data)
     held = bench.open_cache().result(job.key)
     missing = [name for name in job.measures if held is None or name not in held.figures]
+    if held is not None and not missing:
+        return
     measured = {name: MEASURES[name](run, pack, SPLIT, device) for name in missing}
     spent = held.seconds if held else time.monotonic() - started
     _keep(job, bench, measured, device, spent, run.folder / "log.jsonl")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,11 @@ from tellapart.data.files import write_text
 
 
 class Log:
-    """Appends to log.jsonl. Opened at a resumed run's position, it forgets the lines after it."""
+    """Appends to log.jsonl, which begins anew with the rows that are kept of what it held."""
 
-    def __init__(self, path: Path, keep_until: int | None = None, tensorboard: bool = False) -> None:
+    def __init__(self, path: Path, kept: Iterable[dict[str, Any]] = (), tensorboard: bool = False) -> None:
         self.path = path
-        lines = read_log(path) if keep_until is not None else []
-        write_text(path, "".join(json.dumps(row) + "\n" for row in lines if row["total"] <= (keep_until or 0)))
+        write_text(path, "".join(json.dumps(row) + "\n" for row in kept))
         self.file = path.open("a", encoding="utf-8")
         self.board: Any = None
         if tensorboard:
@@ -49,8 +48,3 @@ def read_log(path: Path) -> list[dict[str, Any]]:
         except json.JSONDecodeError:
             continue
     return rows
-
-
-def steps_so_far(path: Path, stages: Collection[str]) -> int:
-    """Steps that a run had made, all stages together, when the last of these ended."""
-    return max((row["total"] for row in read_log(path) if row["stage"] in stages), default=0)

@@ -89,7 +89,7 @@ def train_stage(
     """Train one stage from `position`, restoring `checkpoint` first if there is one; returns the model to keep."""
     learner = _learner(stage, model, context, desk, checkpoint)
     objective, average = learner.objective, learner.average
-    while position.epoch < stage.epochs and not (stage.patience and position.stale >= stage.patience):
+    while not _has_ended(stage, position):
         title = f"{stage.name} {position.epoch + 1}/{stage.epochs}"
         started = time.monotonic()
         means, waited = _epoch(stage, learner, context, desk, seed, position, title)
@@ -104,7 +104,7 @@ def train_stage(
                 desk.log.write(**row, **means, **judged, rate=float(learner.optimiser.param_groups[0]["lr"]))
             shown = "  ".join(f"{name} {value:.4g}" for name, value in judged.items())
             desk.progress.line(f"{title}  {shown}  ({spent:.1f} s, {waited / spent:.1%} waiting for data)")
-            if time.monotonic() - learner.saved > desk.save_every or position.epoch == stage.epochs:
+            if time.monotonic() - learner.saved > desk.save_every or _has_ended(stage, position):
                 learner.save(position, desk.checkpoints)
         barrier()
     learner.replay = None  # it knows the learner: without this its graphs would stay in memory until both are found
@@ -117,6 +117,10 @@ def train_stage(
         with average.evaluated():
             kept = copy.deepcopy(kept)
     return kept
+
+
+def _has_ended(stage: Stage, position: Position) -> bool:
+    return position.epoch >= stage.epochs or bool(stage.patience and position.stale >= stage.patience)
 
 
 def _learner(stage: Stage, model: nn.Module, context: Context, desk: Desk, checkpoint: Path | None) -> Learner:

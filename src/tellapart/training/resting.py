@@ -20,8 +20,7 @@ def rests_on(recipe: Recipe, last: int = -1) -> frozenset[str]:
     """Names of the stages that one stage (the last if none is named) may look at, itself among them.
 
     A stage is looked at where a field of another's start, model or objective holds its name. One that judges another
-    counts too, since its objective may look at others still. All this may name a stage too many, which costs training;
-    it names none too few.
+    counts too, since its objective may look at others still. This may name a stage too many, which costs training.
     """
     names = [stage.name for stage in recipe.stages]
     if not names:
@@ -58,7 +57,7 @@ def chosen_stages(recipe: Recipe, wanted: Iterable[str]) -> frozenset[str]:
 
 
 def idle_stages(recipe: Recipe) -> str:
-    """A hint where a recipe has stages that its model does not rest on; else nothing."""
+    """A line that names stages which a recipe's model does not rest on, if it has any."""
     needed = rests_on(recipe)
     idle = frozenset(stage.name for stage in recipe.stages) - needed
     if not idle:

@@ -4,8 +4,9 @@ RUN/
   recipe.json          the recipe with every override
   vocabulary.json
   data.json            the pack's name and fingerprint, the features' name, kind, width and how they were made
-  model.safetensors    the last stage's model; written last, so its presence means the run is whole
-  stages/NAME.safetensors
+  model.safetensors    the last stage's model; written when that has ended
+  stages/              NAME.safetensors: a stage's model, written when it has ended; NAME.best.safetensors until then;
+                       NAME.objective.safetensors: what the objective itself has learned, where that is handed on
   log.jsonl
   checkpoints/         what --resume reads; removed when the run is whole
 """

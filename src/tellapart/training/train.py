@@ -9,30 +9,31 @@ import sys
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from tellapart.data.batches import Batches
-from tellapart.data.files import read_json
 from tellapart.data.pack import Pack
 from tellapart.device import usable_device
 from tellapart.distributed import agree, barrier, join
 from tellapart.errors import InputError
 from tellapart.objectives.context import Context
 from tellapart.text.vocabulary import Vocabulary
-from tellapart.training.base import take_over
+from tellapart.training.base import check_base, take_over
 from tellapart.training.carried import carried_objective, objective_saver
-from tellapart.training.checkpoints import Position, newest_checkpoint, read_position
+from tellapart.training.checkpoints import Position
 from tellapart.training.checks import check_features, check_recipe
 from tellapart.training.judging import earlier_losses, judges
-from tellapart.training.log import Log, steps_so_far
+from tellapart.training.log import Log
 from tellapart.training.loop import Desk, train_stage
 from tellapart.training.progress import Progress
 from tellapart.training.recipe import Recipe, Stage
-from tellapart.training.registry import override, to_plain
-from tellapart.training.resting import chosen_stages, finished_stages
+from tellapart.training.registry import override
+from tellapart.training.resting import chosen_stages, idle_stages
+from tellapart.training.resuming import check_folder, is_whole, look_at
 from tellapart.training.run import (
     Run,
     best_path,
@@ -64,12 +65,12 @@ class TrainSettings:
     set: tuple[str, ...] = ()
     """Fields of the recipe to change: seed=7, or STAGE.FIELD=VALUE such as base.epochs=3, base.optimiser.rate=1e-4."""
     resume: bool = False
-    """Go on where an interrupted run of the same recipe stopped."""
+    """Go on where an interrupted run of the same recipe stopped, or train stages that a finished one left out."""
     start: str = ""
     """A finished run whose weights the first stage starts from, bundled:captioner or bundled:matcher among them. The
     pack must have its words (`prepare --vocabulary-from RUN`) and its features (`extract --like RUN`)."""
     stages: tuple[str, ...] = ()
-    """Names of the stages to train; all if none is named. The last one, and those it rests on, must be among them;
+    """Names of the stages to train; all if none is named. The last one, and what they rest on, must be among them;
     leaving out others changes nothing of the model."""
     base: Path | None = None
     """A finished run whose stages are this recipe's first ones: they are taken over instead of trained again."""
@@ -100,9 +101,10 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
     check_recipe(recipe, pack)
     chosen = chosen_stages(recipe, settings.stages)
     if settings.start and recipe.stages[0].name not in chosen:
+        first = next(stage.name for stage in recipe.stages if stage.name in chosen)
         raise InputError(
             f"--start gives its weights to the first stage, '{recipe.stages[0].name}', which --stages leaves out; give "
-            f"them to another with --set {recipe.stages[-1].name}.start={settings.start}."
+            f"them to another with --set {first}.start={settings.start}."
         )
     store = choose_features(pack, recipe.features, settings.features)
     if store is not None:
@@ -110,19 +112,26 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
     if settings.start:
         check_start(settings.start, pack, store)
     recipe = with_described_model(recipe, open_run)
-    done = settings.out / "model.safetensors"
-    checkpoint = _place_to_start(recipe, settings)
-    position = read_position(checkpoint) if checkpoint else Position()
-    if checkpoint is None and settings.base is not None and us.is_main and not done.is_file():
-        take_over(settings.base, recipe, settings.out)
-    if checkpoint is None and us.is_main:
-        position.total = steps_so_far(settings.out / "log.jsonl", finished_stages(recipe, settings.out))
-    position = Position(**agree(vars(position)))
-    if done.is_file() and settings.resume and _is_whole(recipe, chosen, settings.out):
+    check_folder(recipe, settings.out, settings.resume)
+    if settings.base is not None:
+        check_base(settings.base, recipe)
+    if settings.resume and is_whole(recipe, chosen, settings.out):
         return open_run(settings.out, device=device)
+    barrier()  # all have looked at the folder before it changes
+    begun: dict[str, Any] = {}
+    log = None
     if us.is_main:
+        if not (settings.stages or settings.start or settings.quiet):
+            print(idle_stages(recipe), end="", file=sys.stderr)
         describe_run(settings.out, recipe, pack, store)
-    log = Log(settings.out / "log.jsonl", position.total or None, settings.tensorboard) if us.is_main else None
+        if settings.base is not None:
+            take_over(settings.base, recipe, settings.out)
+        found = look_at(recipe, chosen, settings.out)
+        begun = {"position": vars(found.position), "checkpoint": found.checkpoint}
+        log = Log(settings.out / "log.jsonl", found.rows, settings.tensorboard)
+    begun = agree(begun)
+    position = Position(**begun["position"])
+    checkpoint = Path(begun["checkpoint"]) if begun["checkpoint"] else None
     progress = Progress(settings.quiet or not us.is_main)
     barrier()
 
@@ -139,6 +148,7 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
         model = starting_model(stage, context)
         if weights.is_file():
             load_weights(model, weights)
+            best.unlink(missing_ok=True)  # where training was killed before it went
         else:
             if not resumed:
                 position, checkpoint = Position(stage=index, total=position.total), None
@@ -172,7 +182,7 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
         # A copy: later stages train on, and a frozen reference must not move with them.
         models[stage.name] = models["previous"] = copy.deepcopy(model).eval()
     if us.is_main:
-        save_weights(models["previous"], done)
+        save_weights(models["previous"], settings.out / "model.safetensors")
         shutil.rmtree(settings.out / "checkpoints", ignore_errors=True)
     if log:
         log.close()
@@ -271,26 +281,6 @@ def _context(
         models=models,
         load_run=load,
     )
-
-
-def _place_to_start(recipe: Recipe, settings: TrainSettings) -> Path | None:
-    """The checkpoint to go on from, after making sure that it belongs to this recipe."""
-    described = settings.out / "recipe.json"
-    if not settings.resume:
-        if described.is_file():
-            raise InputError(
-                f"{settings.out} already holds a run; add --resume to go on with it, or choose another --out."
-            )
-        return None
-    checkpoint = newest_checkpoint(settings.out / "checkpoints")
-    if described.is_file() and read_json(described) != to_plain(recipe):
-        raise InputError(f"{settings.out} holds a run of another recipe or other overrides; choose another --out.")
-    return checkpoint
-
-
-def _is_whole(recipe: Recipe, chosen: frozenset[str], out: Path) -> bool:
-    """Whether a finished run has all stages asked for. One that was handed out has none but its end."""
-    return not (out / "stages").is_dir() or chosen <= finished_stages(recipe, out)
 
 
 def _seed_everything(seed: int, stage: int) -> None:
