@@ -7,6 +7,7 @@ of gradients over ranks divides by world again.
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,7 +46,14 @@ def join(device: str) -> Group:
     """Join the group that torchrun started, if it did; afterwards `group()` says who we are."""
     if "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
         dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+        # A process that ends with its group's threads still running may be aborted, and torchrun then calls it failed.
+        atexit.register(_leave)
     return group()
+
+
+def _leave() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 @contextmanager
