@@ -10,11 +10,11 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from small_recipes import small_pack, small_recipe
+from stopping import Stopped, stop_after
 from tellapart.cli import main
 from tellapart.errors import InputError
 from tellapart.objectives.reference_contrast import ReferenceContrastLearning
 from tellapart.recipes import RECIPES, find_recipe
-from tellapart.training import loop
 from tellapart.training.log import read_log
 from tellapart.training.recipe import Optimiser, Recipe
 from tellapart.training.resting import chosen_stages, idle_stages, rests_on
@@ -129,22 +129,6 @@ def test_resuming_makes_up_for_what_was_left_out(pack: Path, whole: Path, tmp_pa
     rows = read_log(tmp_path / "run" / "log.jsonl")
     assert rows[: len(steps)] == steps and {row["stage"] for row in rows[len(steps) :]} == {"first"}
     assert [row["total"] for row in rows] == sorted(row["total"] for row in rows)
-
-
-class Stopped(Exception):
-    pass
-
-
-def stop_after(steps: int, patch: pytest.MonkeyPatch) -> None:
-    learn, calls = loop._learn, []
-
-    def counted(*arguments: object) -> object:
-        if len(calls) == steps:
-            raise Stopped
-        calls.append(1)
-        return learn(*arguments)  # type: ignore[arg-type]
-
-    patch.setattr(loop, "_learn", counted)
 
 
 def rows_by_stage(folder: Path) -> dict[str, list[dict[str, object]]]:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
+from stopping import Stopped, stop_after
 from tellapart.errors import InputError
 from tellapart.recipes import find_recipe
-from tellapart.training import loop
 from tellapart.training.checkpoints import newest_checkpoint
 from tellapart.training.log import read_log
 from tellapart.training.recipe import Average, Recipe
@@ -33,31 +33,18 @@ def settings(tiny_pack: Path, out: Path, resume: bool = False) -> TrainSettings:
     return TrainSettings(data=tiny_pack, out=out, set=SMALL, resume=resume, quiet=True, save_every=0.0)
 
 
-class Stopped(Exception):
-    pass
-
-
 @pytest.mark.parametrize("average", [None, Average("epoch"), Average("ema", decay=0.9)], ids=["plain", "swa", "ema"])
-@pytest.mark.parametrize("stop_after", [1, 7, 10, 21])
+@pytest.mark.parametrize("steps", [1, 7, 10, 21])
 def test_resumed_run_equals_uninterrupted(
-    tiny_pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, average: Average | None, stop_after: int
+    tiny_pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, average: Average | None, steps: int
 ) -> None:
     """Stopped after any number of steps: mid-epoch, at an epoch's end, in the second stage."""
     recipe = small_recipe(average)
     train_recipe(recipe, settings(tiny_pack, tmp_path / "whole"))
 
-    learn, calls = loop._learn, []
-
-    def counted(*arguments: object) -> object:
-        if len(calls) == stop_after:
-            raise Stopped
-        calls.append(1)
-        return learn(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(loop, "_learn", counted)
-    with pytest.raises(Stopped):
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        stop_after(steps, patch)
         train_recipe(recipe, settings(tiny_pack, tmp_path / "stopped"))
-    monkeypatch.setattr(loop, "_learn", learn)
     train_recipe(recipe, settings(tiny_pack, tmp_path / "stopped", resume=True))
 
     whole, resumed = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "stopped"))
