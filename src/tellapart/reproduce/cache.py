@@ -22,11 +22,11 @@ import numpy as np
 from tellapart.data.files import atomic_folder, read_json, write_json
 from tellapart.errors import InputError
 from tellapart.reproduce.measured import Measured
-from tellapart.training.recipe import Recipe
+from tellapart.training.recipe import DESCRIPTION, Recipe
 from tellapart.training.registry import to_plain
 
-UNIMPORTANT = ("name", "paper", "about", "expected", "seed")
-"""Fields of a recipe that change nothing of what is learned; the seed is kept beside."""
+UNIMPORTANT = (*DESCRIPTION, "seed")
+"""Fields of a recipe that its hash leaves out; the seed is kept beside."""
 
 
 def recipe_hash(recipe: Recipe) -> str:

@@ -88,6 +88,10 @@ class Stage:
     it stands after the last epoch. Wants keep=last, so that both are of one moment."""
 
 
+DESCRIPTION = ("name", "paper", "about", "expected")
+"""Fields of a recipe that change nothing of what is learned."""
+
+
 @dataclass(frozen=True)
 class Recipe:
     name: str

@@ -16,13 +16,10 @@ from tellapart.data.files import read_json
 from tellapart.errors import InputError
 from tellapart.training.checkpoints import Position, newest_checkpoint, read_position
 from tellapart.training.log import read_log
-from tellapart.training.recipe import Recipe
+from tellapart.training.recipe import DESCRIPTION, Recipe
 from tellapart.training.registry import to_plain
 from tellapart.training.resting import finished_stages
 from tellapart.training.run import best_path, stage_path
-
-NAMES = ("name", "paper", "about", "expected")
-"""Fields of a recipe that change nothing of what is learned."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,7 @@ class Begun:
     """Where training goes on."""
 
     position: Position
-    checkpoint: str | None
+    checkpoint: Path | None
     """Of the stage at `position`."""
     rows: tuple[dict[str, Any], ...]
     """Of the log so far, those that stay."""
@@ -46,7 +43,7 @@ def check_folder(recipe: Recipe, out: Path, resume: bool) -> None:
     if not resume:
         raise InputError(f"{out} already holds a run; add --resume to go on with it, or choose another --out.")
     theirs, ours = read_json(described), to_plain(recipe)
-    if any(theirs.get(field) != ours.get(field) for field in (theirs.keys() | ours.keys()) - set(NAMES)):
+    if any(theirs.get(field) != ours.get(field) for field in (theirs.keys() | ours.keys()) - set(DESCRIPTION)):
         raise InputError(f"{out} holds a run of another recipe or other overrides; choose another --out.")
 
 
@@ -78,4 +75,4 @@ def look_at(recipe: Recipe, chosen: Collection[str], out: Path) -> Begun:
     ]
     if checkpoint is None:
         position = Position(total=max((row["total"] for row in kept), default=0))
-    return Begun(position, str(checkpoint) if checkpoint else None, tuple(kept))
+    return Begun(position, checkpoint, tuple(kept))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from tellapart.bundled import run_folder
@@ -16,9 +17,15 @@ LOOK = ("backbone", "kind", "resize", "width")
 """Facts of features that must be the run's own: a row of another kind would mean something else."""
 
 
-def started_from(recipe: Recipe, start: str) -> Recipe:
-    """The recipe with its first stage starting from a run's weights."""
+def started_from(recipe: Recipe, start: str, chosen: Collection[str]) -> Recipe:
+    """The recipe with its first stage starting from a run's weights; that stage must be among those trained."""
     first, *later = recipe.stages
+    if first.name not in chosen:
+        other = next(stage.name for stage in later if stage.name in chosen)
+        raise InputError(
+            f"--start gives its weights to the first stage, '{first.name}', which --stages leaves out; give them to "
+            f"another with --set {other}.start={start}."
+        )
     return replace(recipe, stages=(replace(first, start=start), *later))
 
 

@@ -6,6 +6,7 @@ import copy
 import random
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from torch import nn
 from tellapart.data.batches import Batches
 from tellapart.data.pack import Pack
 from tellapart.device import usable_device
-from tellapart.distributed import agree, barrier, join
+from tellapart.distributed import agree, barrier, group, join
 from tellapart.errors import InputError
 from tellapart.objectives.context import Context
 from tellapart.text.vocabulary import Vocabulary
@@ -95,52 +96,20 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
     us = join(settings.device)
     device = usable_device(f"cuda:{us.rank}" if us.world > 1 and settings.device == "cuda" else settings.device)
     pack = Pack(settings.data)
-    recipe = override(recipe, settings.set)
-    if settings.start:
-        recipe = started_from(recipe, settings.start)
-    check_recipe(recipe, pack)
-    chosen = chosen_stages(recipe, settings.stages)
-    if settings.start and recipe.stages[0].name not in chosen:
-        first = next(stage.name for stage in recipe.stages if stage.name in chosen)
-        raise InputError(
-            f"--start gives its weights to the first stage, '{recipe.stages[0].name}', which --stages leaves out; give "
-            f"them to another with --set {first}.start={settings.start}."
-        )
-    store = choose_features(pack, recipe.features, settings.features)
-    if store is not None:
-        check_features(recipe, pack, store)
-    if settings.start:
-        check_start(settings.start, pack, store)
-    recipe = with_described_model(recipe, open_run)
-    check_folder(recipe, settings.out, settings.resume)
-    if settings.base is not None:
-        check_base(settings.base, recipe)
+    recipe, chosen, store = _checked(recipe, settings, pack)
     if settings.resume and is_whole(recipe, chosen, settings.out):
         return open_run(settings.out, device=device)
     barrier()  # all have looked at the folder before it changes
-    begun: dict[str, Any] = {}
-    log = None
-    if us.is_main:
-        if not (settings.stages or settings.start or settings.quiet):
-            print(idle_stages(recipe), end="", file=sys.stderr)
-        describe_run(settings.out, recipe, pack, store)
-        if settings.base is not None:
-            take_over(settings.base, recipe, settings.out)
-        found = look_at(recipe, chosen, settings.out)
-        begun = {"position": vars(found.position), "checkpoint": found.checkpoint}
-        log = Log(settings.out / "log.jsonl", found.rows, settings.tensorboard)
-    begun = agree(begun)
-    position = Position(**begun["position"])
-    checkpoint = Path(begun["checkpoint"]) if begun["checkpoint"] else None
+    position, checkpoint, log = _begin(recipe, chosen, settings, pack, store)
     progress = Progress(settings.quiet or not us.is_main)
-    barrier()
 
     models: dict[str, nn.Module] = {}
+    context_of = partial(_context, pack=pack, store=store, device=device, settings=settings, models=models)
     for index, stage in enumerate(recipe.stages):
         if stage.name not in chosen:
             continue
         weights, best = stage_path(settings.out, stage.name), best_path(settings.out, stage.name)
-        context = _context(recipe, stage, pack, store, device, settings, models)
+        context = context_of(stage)
         resumed = checkpoint is not None and index == position.stage
         if not resumed:
             # Each stage starts from its own seed, so that a resumed run and a whole one draw the same numbers.
@@ -152,26 +121,7 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
         else:
             if not resumed:
                 position, checkpoint = Position(stage=index, total=position.total), None
-            desk = Desk(
-                settings.out / "checkpoints",
-                log,
-                progress,
-                save_best=partial(save_weights, path=best),
-                load_best=partial(load_weights, path=best),
-                save_every=settings.save_every,
-                replay=settings.replay,
-                carried=carried_objective(recipe, index, settings.out),
-                save_objective=objective_saver(stage, settings.out),
-                earlier=earlier_losses(
-                    [
-                        # Validation reads few rows: they need not lie on the device a second time.
-                        (judge, _context(recipe, judge, pack, store, device, replace(settings, resident=False), models))
-                        for judge in judges(recipe, index)
-                    ],
-                    model,
-                    device,
-                ),
-            )
+            desk = _desk(recipe, index, model, settings, log, progress, context_of)
             model = train_stage(stage, model, context, desk, recipe.seed, position, checkpoint)
             checkpoint = None
             barrier()  # the best weights are read by all before they go
@@ -188,6 +138,74 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
         log.close()
     barrier()
     return open_run(settings.out, device=device)
+
+
+def _checked(recipe: Recipe, settings: TrainSettings, pack: Pack) -> tuple[Recipe, frozenset[str], FeatureStore | None]:
+    """The recipe as it is to be trained, its chosen stages and its features, after everything that can be refused
+    before the run folder is made."""
+    recipe = override(recipe, settings.set)
+    chosen = chosen_stages(recipe, settings.stages)
+    if settings.start:
+        recipe = started_from(recipe, settings.start, chosen)
+    check_recipe(recipe, pack)
+    store = choose_features(pack, recipe.features, settings.features)
+    if store is not None:
+        check_features(recipe, pack, store)
+    if settings.start:
+        check_start(settings.start, pack, store)
+    recipe = with_described_model(recipe, open_run)
+    check_folder(recipe, settings.out, settings.resume)
+    if settings.base is not None:
+        check_base(settings.base, recipe)
+    return recipe, chosen, store
+
+
+def _begin(
+    recipe: Recipe, chosen: frozenset[str], settings: TrainSettings, pack: Pack, store: FeatureStore | None
+) -> tuple[Position, Path | None, Log | None]:
+    """Write what the run folder is, see what it holds already, and open its log: the main process's business. All
+    learn where to go on."""
+    begun: dict[str, Any] = {}
+    log = None
+    if group().is_main:
+        if not (settings.stages or settings.start or settings.quiet):
+            print(idle_stages(recipe), end="", file=sys.stderr)
+        describe_run(settings.out, recipe, pack, store)
+        if settings.base is not None:
+            take_over(settings.base, recipe, settings.out)
+        found = look_at(recipe, chosen, settings.out)
+        begun = {"position": vars(found.position), "checkpoint": str(found.checkpoint or "")}
+        log = Log(settings.out / "log.jsonl", found.rows, settings.tensorboard)
+    begun = agree(begun)
+    return Position(**begun["position"]), Path(begun["checkpoint"]) if begun["checkpoint"] else None, log
+
+
+def _desk(
+    recipe: Recipe,
+    index: int,
+    model: nn.Module,
+    settings: TrainSettings,
+    log: Log | None,
+    progress: Progress,
+    context_of: Callable[..., Context],
+) -> Desk:
+    stage = recipe.stages[index]
+    best = best_path(settings.out, stage.name)
+    # Validation reads few rows: they need not lie on the device a second time.
+    small = replace(settings, resident=False)
+    knowing = [(judge, context_of(judge, settings=small)) for judge in judges(recipe, index)]
+    return Desk(
+        settings.out / "checkpoints",
+        log,
+        progress,
+        save_best=partial(save_weights, path=best),
+        load_best=partial(load_weights, path=best),
+        save_every=settings.save_every,
+        replay=settings.replay,
+        carried=carried_objective(recipe, index, settings.out),
+        save_objective=objective_saver(stage, settings.out),
+        earlier=earlier_losses(knowing, model, next(model.parameters()).device),
+    )
 
 
 def choose_features(pack: Pack, kind: str, name: str | None) -> FeatureStore | None:
@@ -248,7 +266,6 @@ def starting_model(stage: Stage, context: Context) -> nn.Module:
 
 
 def _context(
-    recipe: Recipe,
     stage: Stage,
     pack: Pack,
     store: FeatureStore | None,
