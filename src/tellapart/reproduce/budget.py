@@ -28,7 +28,7 @@ from tellapart.training.judging import earlier_losses, judges, validation_losses
 from tellapart.training.recipe import Schedule, Stage
 from tellapart.training.registry import to_plain
 from tellapart.training.run import inputs_for
-from tellapart.training.train import starting_model
+from tellapart.training.starting_model import starting_model
 from tellapart.vision.store import FeatureStore
 
 SHARES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001)

@@ -17,9 +17,9 @@ from tellapart.reproduce.caption_measures import UNTRAINED
 from tellapart.reproduce.later_measures import LATER
 from tellapart.reproduce.measured import SPLIT
 from tellapart.reproduce.table import Row, Table
+from tellapart.training.needed_stages import finished_stages, rests_on
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.training.registry import override
-from tellapart.training.resting import finished_stages, rests_on
 from tellapart.vision.store import FeatureStore, mirror_of
 
 FIRST_STAGES = "first stages of "

@@ -16,9 +16,9 @@ from tellapart.data.files import read_json
 from tellapart.errors import InputError
 from tellapart.training.checkpoints import Position, newest_checkpoint, read_position
 from tellapart.training.log import read_log
+from tellapart.training.needed_stages import finished_stages
 from tellapart.training.recipe import DESCRIPTION, Recipe
 from tellapart.training.registry import to_plain
-from tellapart.training.resting import finished_stages
 from tellapart.training.run import best_path, stage_path
 
 

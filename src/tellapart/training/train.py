@@ -30,10 +30,10 @@ from tellapart.training.checks import check_features, check_recipe
 from tellapart.training.judging import earlier_losses, judges
 from tellapart.training.log import Log
 from tellapart.training.loop import Desk, train_stage
+from tellapart.training.needed_stages import chosen_stages, idle_stages
 from tellapart.training.progress import Progress
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.training.registry import override
-from tellapart.training.resting import chosen_stages, idle_stages
 from tellapart.training.resuming import check_folder, is_whole, look_at
 from tellapart.training.run import (
     Run,
@@ -47,6 +47,7 @@ from tellapart.training.run import (
     with_described_model,
 )
 from tellapart.training.start import check_start, started_from
+from tellapart.training.starting_model import starting_model
 from tellapart.vision.store import FeatureStore
 
 REPLAYED_WIDTH = 4
@@ -226,43 +227,6 @@ def choose_features(pack: Pack, kind: str, name: str | None) -> FeatureStore | N
             f"{pack.folder} has several features of kind '{kind}': choose with --features {' or '.join(names)}."
         )
     return FeatureStore(pack.feature_folder(names[0]))
-
-
-def starting_model(stage: Stage, context: Context) -> nn.Module:
-    """Build the stage's model, or go on with an earlier one, or both: a new model with every weight that fits."""
-    model = None if stage.model is None else stage.model.build(context.inputs)
-    if model is not None and any(parameter.numel() == 0 for parameter in model.parameters()):
-        raise InputError(
-            f"The model of stage '{stage.name}' reads features, but the recipe has none (features=none); give it some, "
-            "or a model with a backbone of its own."
-        )
-    if stage.start == "fresh":
-        if model is None:
-            raise InputError(f"Stage '{stage.name}' starts fresh but names no model.")
-        return model.to(context.device)
-    if stage.start in context.models:
-        source = context.models[stage.start]
-    elif stage.start == "previous":
-        raise InputError(f"Stage '{stage.name}' starts from the previous stage, but it is the first one.")
-    else:
-        source = context.model(stage.start)
-    if model is None:
-        model = copy.deepcopy(source)
-    else:
-        own = model.state_dict()
-        fitting = {k: v for k, v in source.state_dict().items() if k in own and own[k].shape == v.shape}
-        if not fitting:
-            raise InputError(f"Stage '{stage.name}': no weight of '{stage.start}' fits its model.")
-        if stage.start not in context.models and len(fitting) < len(own):
-            print(
-                f"Stage '{stage.name}' takes {len(fitting)} of its model's {len(own)} weights from {stage.start}; the "
-                "others have another name or shape there and start fresh.",
-                file=sys.stderr,
-            )
-        model.load_state_dict(fitting, strict=False)
-    for parameter in model.parameters():
-        parameter.requires_grad_(True)
-    return model.to(context.device)
 
 
 def _context(

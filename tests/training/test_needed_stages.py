@@ -16,8 +16,8 @@ from tellapart.errors import InputError
 from tellapart.objectives.reference_contrast import ReferenceContrastLearning
 from tellapart.recipes import RECIPES, find_recipe
 from tellapart.training.log import read_log
+from tellapart.training.needed_stages import chosen_stages, idle_stages, rests_on
 from tellapart.training.recipe import Optimiser, Recipe
-from tellapart.training.resting import chosen_stages, idle_stages, rests_on
 from tellapart.training.run import best_path, open_run, slim_run, stage_path
 from tellapart.training.train import TrainSettings, train_recipe
 
