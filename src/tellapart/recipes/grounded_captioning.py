@@ -30,6 +30,8 @@ SUPERVISIONS: dict[str, Likelihood | Distillation] = {
     "pos-scan": Distillation("pos-scan", likelihood=WORDS),
 }
 """Who tells Up-Down where to look in its first stage; lambda_1 is 0.1."""
+BEST_REGION = Distillation("pos-scan", "nll", weight=0.03, among="sure", likelihood=WORDS)
+"""Ours: of what the detector is sure of, the region POS-SCAN would choose is right, as with true boxes."""
 REWARDS = {
     "cider": Rewards(),
     "cider-scan": Rewards(matcher="scan"),
@@ -185,6 +187,13 @@ CAPTIONERS = (
         features="regions",
         stages=(words_stage(WORDS, UpDown()), reward_stage(REWARDS["cider"])),
         expected=_expected("none-cider"),
+    ),
+    Recipe(
+        name="grounded-best-region",
+        paper="Grounded captioning, with a loss of ours",
+        about="Up-Down learns POS-SCAN's best region among sure detections: the gaze that our runs found best.",
+        features="regions",
+        stages=(*TEACHERS, words_stage(BEST_REGION, UpDown())),
     ),
     Recipe(
         name="adaptive-attention-pos-scan",
