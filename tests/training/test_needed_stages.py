@@ -240,5 +240,5 @@ def test_the_command_line(pack: Path, whole: Path, tmp_path: Path, capsys: pytes
     assert main([*call, "--quiet", "--stages", "second"]) == 0
     assert not capsys.readouterr().err
     assert main(["train", described, "--data", str(pack), "--out", str(tmp_path / "hint")]) == 0
-    assert "does not rest on first: `--stages second` is enough" in capsys.readouterr().err
+    assert "does not rest on first: `--stages second` is enough for it.\n" in capsys.readouterr().err
     assert not idle_stages(find_recipe("ltd-baseline-ltd"))

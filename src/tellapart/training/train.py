@@ -169,8 +169,9 @@ def _begin(
     begun: dict[str, Any] = {}
     log = None
     if group().is_main:
-        if not (settings.stages or settings.start or settings.quiet):
-            print(idle_stages(recipe), end="", file=sys.stderr)
+        advice = idle_stages(recipe)
+        if advice and not (settings.stages or settings.start or settings.quiet):
+            print(advice, file=sys.stderr)
         describe_run(settings.out, recipe, pack, store)
         if settings.base is not None:
             take_over(settings.base, recipe, settings.out)
