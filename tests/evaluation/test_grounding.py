@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from grounded_world import grounded_context
 from tellapart.captioning.up_down import UpDown
+from tellapart.data.batches import Batches
 from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS
 from tellapart.evaluation.grounding import class_table, evaluate_grounding, evaluate_grounding_fully
@@ -97,6 +99,17 @@ def test_half_a_sentence(context: Context) -> None:
 def test_a_caption_with_no_visual_word(context: Context) -> None:
     found = evaluate_grounding(Parrot(context, "they run fast", {"dog": 0}), context, "val")
     assert found["f1_all"] == found["f1_loc"] == found["chair_words"] == 0
+
+
+@pytest.mark.parametrize("padded_to", [1, 8])
+def test_words_that_were_cut_off_are_not_judged(context: Context, padded_to: int) -> None:
+    """Cut to four words, "a dog watches two | men" and "men see a dog | …" keep two dogs and one man a picture. Where
+    "men" stood there is END, which looks at the corner: were it judged as the man, his class would be right half the
+    time. Padded to a multiple of eight tokens, padding stands further on.
+    """
+    batches = Batches(context.pack, context.store, ("nouns",), longest=4, width_multiple=padded_to)
+    cut = replace(context, batches=batches)
+    assert evaluate_grounding(Parrot(context, "a dog", {"dog": 0, "men": 1}), cut, "val")["attention_accuracy"] == 100
 
 
 def test_a_matcher_is_judged_by_its_words(context: Context) -> None:

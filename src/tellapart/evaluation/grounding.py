@@ -144,9 +144,11 @@ def _read(
             total += float(loss.per_word(found.logits, found.targets).sum())
             count += len(found.targets)
         words = objects.of_captions(rows)
-        words = words[objects.place[words] < attention.shape[1]]  # sentences may have been cut
         place_of = np.zeros(int(rows.max()) + 1, dtype=np.int64)
         place_of[rows] = np.arange(len(rows))
+        read = batch.texts.lengths.cpu().numpy() - 2  # [C] words between START and END
+        # Sentences may have been cut: where a word is gone, END stands, or padding.
+        words = words[objects.place[words] < read[place_of[objects.caption[words]]]]
         sentence = torch.from_numpy(place_of[objects.caption[words]])
         looks = attention[sentence, torch.from_numpy(objects.place[words])]  # [w, R]
         picture = context.pack.owner[objects.caption[words]]
