@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from grounded_world import grounded_context
 from tellapart.captioning.up_down import UpDown
 from tellapart.data.batches import Batches
+from tellapart.data.object_words import ObjectSettings, annotate_objects
 from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS
 from tellapart.evaluation.grounding import class_table, evaluate_grounding, evaluate_grounding_fully
@@ -99,6 +100,16 @@ def test_half_a_sentence(context: Context) -> None:
 def test_a_caption_with_no_visual_word(context: Context) -> None:
     found = evaluate_grounding(Parrot(context, "they run fast", {"dog": 0}), context, "val")
     assert found["f1_all"] == found["f1_loc"] == found["chair_words"] == 0
+
+
+def test_a_reference_without_phrases_still_mentions(tmp_path: Path) -> None:
+    """With "fast" for a class, "they run fast" is the only caption that mentions it, and has no phrase: it cannot be
+    judged by, but "fast" is not made up."""
+    context = grounded_context(tmp_path / "pack")
+    (tmp_path / "classes.txt").write_text("dog\nfast\n", encoding="utf-8")
+    annotate_objects(context.pack, ObjectSettings(class_file=tmp_path / "classes.txt"))
+    found = evaluate_grounding(Parrot(context, "a dog run fast", {"dog": 0}), context, "val")
+    assert found["chair_words"] == found["chair_captions"] == 0
 
 
 @pytest.mark.parametrize("padded_to", [1, 8])

@@ -196,7 +196,7 @@ def _speak(
     longest = max(part.shape[1] for part in tokens)
     whole = torch.cat([torch.nn.functional.pad(part, (0, longest - part.shape[1])) for part in tokens])
     outcomes = judge_captions(spoken, references_of(context, objects, captions), picture_sizes(context.pack.pictures))
-    mentioned, owner = _mentioned(context, objects, captions)
+    mentioned, owner = _mentioned(context, objects, pictures)
     figures = {"cider": token_cider(context, pictures, whole)}
     figures |= grounding_scores(outcomes, len(objects.classes))
     return outcomes, whole, figures | hallucination(spoken, len(pictures), mentioned, owner)
@@ -221,12 +221,12 @@ def references_of(context: Context, objects: ObjectWords, captions: np.ndarray) 
     )
 
 
-def _mentioned(context: Context, objects: ObjectWords, captions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Classes that any word of these captions mentions, and the pictures they are about."""
+def _mentioned(context: Context, objects: ObjectWords, pictures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Classes that any word of any caption of these pictures mentions, phrases or not, and whose captions those are."""
     token = np.flatnonzero(objects.token_class >= 0)
-    caption = np.searchsorted(context.pack.offsets, token, side="right") - 1
-    inside = np.isin(caption, captions)
-    return objects.token_class[token[inside]].astype(np.int64), context.pack.owner[caption[inside]]
+    owner = context.pack.owner[np.searchsorted(context.pack.offsets, token, side="right") - 1]
+    inside = np.isin(owner, pictures)
+    return objects.token_class[token[inside]].astype(np.int64), owner[inside]
 
 
 def class_table(model: nn.Module, context: Context, split: str) -> list[dict[str, float | str]]:
