@@ -143,17 +143,31 @@ def test_real_models_run_through(context: Context) -> None:
 
 
 def test_one_row_a_class(context: Context) -> None:
+    """Two pictures with two annotated captions each: dogs are said twice and judged against four. Recall of the men is
+    0, whether or not unsaid ones count, since they are said and looked for in the wrong place."""
     rows = class_table(Parrot(context, "a dog watches two men", {"dog": 0}), context, "val")
     assert [row["class"] for row in rows] == ["dog", "man"]
     assert rows[0] == {
         "class": "dog",
         "words": 4,
+        "said": 2,
         "attention_accuracy": 100.0,
-        "precision": 100.0,
-        "said": 4.0,
-        "recall": 100.0,
+        "precision_all": 100.0,
+        "recall_all": 100.0,
+        "precision_loc": 100.0,
+        "recall_loc": 100.0,
     }
-    assert rows[1]["precision"] == 0
+    assert rows[1]["precision_all"] == rows[1]["recall_loc"] == 0
+
+
+def test_a_class_that_some_captions_lack(context: Context) -> None:
+    """Only the dog is said: the men count as missed in recall_all (0 of 4), and nothing is left of them for loc."""
+    rows = class_table(Parrot(context, "a dog", {"dog": 0}), context, "val")
+    assert [(row["class"], row["said"], row["recall_all"], row["recall_loc"]) for row in rows] == [
+        ("dog", 2, 100.0, 100.0),
+        ("man", 0, 0.0, 0.0),
+    ]
+    assert set(class_table(Pointer(0), context, "val")[0]) == {"class", "words", "attention_accuracy"}
 
 
 def test_what_cannot_be_judged_is_refused(context: Context, tmp_path: Path) -> None:

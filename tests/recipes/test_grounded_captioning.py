@@ -73,4 +73,5 @@ def test_a_recipe_runs_to_its_end_and_is_judged(
     for key in ("attention_accuracy", "f1_all", "f1_loc", "chair_words", "region_ceiling"):
         assert 0 <= figures[key] <= 100
     table = (out / "evaluation-val-classes.csv").read_text(encoding="utf-8").splitlines()
-    assert table[0] == "class,words,attention_accuracy,precision,said,recall" and table[1].startswith("dog,4,")
+    assert table[0] == "class,words,said,attention_accuracy,precision_all,recall_all,precision_loc,recall_loc"
+    assert table[1].startswith("dog,4,")

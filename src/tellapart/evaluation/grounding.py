@@ -230,20 +230,25 @@ def _mentioned(context: Context, objects: ObjectWords, pictures: np.ndarray) -> 
 
 
 def class_table(model: nn.Module, context: Context, split: str) -> list[dict[str, float | str]]:
-    """One row a class that the split annotates, the most frequent first: accuracy, precision and recall in percent."""
+    """One row a class that the split annotates, the most frequent first: how often it is annotated and said, and its
+    accuracy, precision and recall in percent: what F1_all and F1_loc are means of."""
     found = ground(model, context, split)
     classes = len(found.classes)
-    columns: dict[str, np.ndarray] = {}
-    columns["attention_accuracy"], words = class_rates(found.attention, classes)
-    if found.captions is not None:
-        columns["precision"], columns["said"] = class_rates(found.captions.precision, classes)
-        columns["recall"], _ = class_rates(found.captions.recall, classes)
-    order = [int(k) for k in np.argsort(-words, kind="stable") if words[k] > 0]
-    rates = {name: values if name == "said" else 100 * values for name, values in columns.items()}
+    rates: dict[str, np.ndarray] = {}
+    rates["attention_accuracy"], words = class_rates(found.attention, classes)
+    counts = {"words": words}
+    if found.captions is not None and found.said is not None:
+        spoken = open_objects(context.pack).vocabulary_class[found.said.numpy()]  # [I, T]
+        counts["said"] = np.bincount(spoken[spoken >= 0], minlength=classes)
+        for name, (precision, recall) in found.captions.modes.items():
+            rates[f"precision_{name}"], rates[f"recall_{name}"] = (
+                class_rates(outcomes, classes)[0] for outcomes in (precision, recall)
+            )
     rows: list[dict[str, float | str]] = []
-    for k in order:
-        rows.append({"class": found.classes[k], "words": int(words[k])})
-        rows[-1].update({name: float(values[k]) for name, values in rates.items()})
+    for k in (int(k) for k in np.argsort(-words, kind="stable") if words[k] > 0):
+        rows.append({"class": found.classes[k]})
+        rows[-1].update({name: int(values[k]) for name, values in counts.items()})
+        rows[-1].update({name: 100 * float(values[k]) for name, values in rates.items()})
     return rows
 
 

@@ -60,6 +60,12 @@ class GroundingOutcomes:
     recall: Outcomes
     recall_predicted: np.ndarray
 
+    @property
+    def modes(self) -> dict[str, tuple[Outcomes, Outcomes]]:
+        """Precision and recall of F1_all and of F1_loc."""
+        located = self.precision.where(self.precision_predicted), self.recall.where(self.recall_predicted)
+        return {"all": (self.precision, self.recall), "loc": located}
+
 
 def judge_captions(spoken: Spoken, references: References, size: np.ndarray) -> GroundingOutcomes:
     """Compare each caption with each reference of its picture. `size` [I, 4] is `pixel_size` of each picture.
@@ -134,9 +140,8 @@ def harmonic_mean(precision: float, recall: float) -> float:
 def grounding_scores(outcomes: GroundingOutcomes, classes: int) -> dict[str, float]:
     """Precision, recall and F1, all and loc, in percent. F1 is the harmonic mean OF THE MEANS over classes."""
     judged = np.bincount(outcomes.recall.word_class, minlength=classes) > 0
-    located = (outcomes.precision.where(outcomes.precision_predicted), outcomes.recall.where(outcomes.recall_predicted))
     scores = {}
-    for name, (precision, recall) in {"all": (outcomes.precision, outcomes.recall), "loc": located}.items():
+    for name, (precision, recall) in outcomes.modes.items():
         scores[f"precision_{name}"] = 100 * mean_over_classes(precision, judged)
         scores[f"recall_{name}"] = 100 * mean_over_classes(recall, judged)
         scores[f"f1_{name}"] = harmonic_mean(scores[f"precision_{name}"], scores[f"recall_{name}"])

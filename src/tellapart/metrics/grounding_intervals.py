@@ -33,21 +33,14 @@ def score_samples(
 ) -> dict[str, np.ndarray]:
     """F1_all and F1_loc [S] in percent of each sample."""
     annotated = drawn @ _counted(outcomes.recall, pictures, classes)[1] > 0  # [S, K]
-    parts = {
-        "f1_all": (outcomes.precision, outcomes.recall),
-        "f1_loc": (
-            outcomes.precision.where(outcomes.precision_predicted),
-            outcomes.recall.where(outcomes.recall_predicted),
-        ),
-    }
     found = {}
-    for name, both in parts.items():
+    for name, both in outcomes.modes.items():
         rates = []
         for part in both:
             hits, counts = _counted(part, pictures, classes)
             rates.append(_mean(drawn @ hits, drawn @ counts, annotated))
         precision, recall = rates
-        found[name] = 100 * 2 * precision * recall / np.maximum(precision + recall, 1e-12)
+        found[f"f1_{name}"] = 100 * 2 * precision * recall / np.maximum(precision + recall, 1e-12)
     return found
 
 
