@@ -44,6 +44,17 @@ def test_a_noun_and_its_box_share_a_colour() -> None:
     assert coloured[12 + 30 + 464 :].any()  # the word itself, in the caption and under its heat map
 
 
+def test_nouns_that_share_a_box_can_both_be_read() -> None:
+    """The second word stands below the first and leaves its letters alone."""
+    looks = np.asarray([[0.1, 0.9], [0.1, 0.9]])
+    first, second = np.asarray([0xE6, 0x19, 0x4B]), np.asarray([0x3C, 0xB4, 0x4B])
+    drawn = np.asarray(draw_gaze(PICTURE, Gaze(("table", "toilet"), looks, BOXES, (True, True))))
+    label = drawn[12 + 8 : 12 + 70, 360 + 8 : 420]  # inside the box's lines, where the words are
+    assert (label == first).all(-1).sum() > 15 and (label == second).all(-1).sum() > 15
+    lines = [np.flatnonzero((label == colour).all(-1).any(1)) for colour in (first, second)]
+    assert lines[0].max() < lines[1].min()
+
+
 @pytest.mark.parametrize(
     ("words", "nouns"),
     [((), ()), (("they", "run"), (False, False)), (tuple("abcdefghijklmnopqrst"), (True,) * 20)],

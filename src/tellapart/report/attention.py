@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 COLOURS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#008080", "#9a6324", "#f032e6", "#808000", "#000075")
 MARGIN = 12
+LABEL = 22
+"""From one word to the next in a box that several nouns share."""
 BACKGROUND = "white"
 
 
@@ -165,8 +167,11 @@ def draw_comparison(picture: Image.Image, gazes: Sequence[tuple[str, Gaze]], wid
 
 
 def save_drawing(drawing: Image.Image, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    drawing.save(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        drawing.save(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}); choose another place.") from error
 
 
 def _draw_boxes(picture: Image.Image, gaze: Gaze) -> None:
@@ -178,14 +183,16 @@ def _draw_boxes(picture: Image.Image, gaze: Gaze) -> None:
         if colour is None:
             continue
         left, upper, right, lower = (gaze.box_of(number) * scale).tolist()
-        # Two nouns may share a box: each is drawn a little further in.
+        # Two nouns may share a box: each is drawn a little further in, its word below the words before.
         inset = 2 * (sum(gaze.nouns[:number]) % 4)
+        above = sum(gaze.nouns[n] and bool((gaze.box_of(n) == gaze.box_of(number)).all()) for n in range(number))
         right, lower = max(left, right - 1), max(upper, lower - 1)
         inset = min(inset, (right - left) / 2, (lower - upper) / 2)
         pen.rectangle((left + inset, upper + inset, right - inset, lower - inset), outline=colour, width=3)
-        end = pen.textbbox((left + inset + 4, upper + inset + 3), gaze.words[number], font=_font(16))
+        place = (left + inset + 4, upper + inset + 3 + LABEL * above)
+        end = pen.textbbox(place, gaze.words[number], font=_font(16))
         pen.rectangle((end[0] - 2, end[1] - 2, end[2] + 2, end[3] + 2), fill="white")
-        pen.text((left + inset + 4, upper + inset + 3), gaze.words[number], fill=colour, font=_font(16))
+        pen.text(place, gaze.words[number], fill=colour, font=_font(16))
 
 
 def _wrapped(gaze: Gaze, width: int) -> list[list[int]]:
