@@ -123,6 +123,17 @@ def test_attention_is_drawn(tmp_path: Path, world: Path) -> None:
         run(world, photo, captioner="nt", show_attention=tmp_path / "none.png")
 
 
+def test_drawings_that_cannot_be_written(tmp_path: Path, world: Path) -> None:
+    photo = world / "photos" / "red-left.png"
+    with pytest.raises(InputError, match=r"not \.jpg: give .*one\.png, or a folder"):
+        run(world, photo, show_attention=tmp_path / "one.jpg")
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.png").mkdir()
+    for place in (tmp_path / "file" / "one.png", tmp_path / "file", tmp_path / "folder.png"):
+        with pytest.raises(InputError, match="cannot be written"):
+            run(world, photo, show_attention=place)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

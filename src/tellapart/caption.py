@@ -16,7 +16,7 @@ from tellapart.device import usable_device
 from tellapart.errors import InputError
 from tellapart.looking import Looker
 from tellapart.neighbours import Neighbours
-from tellapart.photos import FoundPhotos, find_some_photos
+from tellapart.photos import FoundPhotos, find_some_photos, photo_suffixes
 from tellapart.protocols import Matcher
 from tellapart.report.attention import looks
 from tellapart.telling import Sentences, Teller, open_judge, open_teller
@@ -127,6 +127,10 @@ def _refuse(options: CaptionOptions) -> None:
         raise InputError("--matcher judges sentences among other photos; give those with --against FOLDER.")
     if not 0 <= options.weight <= 1:
         raise InputError(f"--weight lies between 0 (likeliest) and 1 (most distinctive); it is {options.weight}.")
+    drawn = options.show_attention
+    if drawn is not None and drawn.suffix.lower() in photo_suffixes() - {".png"} and not drawn.is_dir():
+        raise InputError(f"--show-attention draws .png files, not {drawn.suffix}: give {drawn.with_suffix('.png')}, or a "
+                         "folder.")  # fmt: skip
     if options.csv is not None and options.csv.exists() and not options.overwrite:
         raise InputError(f"{options.csv} is there already; choose another file, or replace it with --overwrite.")
 
