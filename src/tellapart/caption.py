@@ -129,8 +129,8 @@ def _refuse(options: CaptionOptions) -> None:
         raise InputError(f"--weight lies between 0 (likeliest) and 1 (most distinctive); it is {options.weight}.")
     drawn = options.show_attention
     if drawn is not None and drawn.suffix.lower() in photo_suffixes() - {".png"} and not drawn.is_dir():
-        raise InputError(f"--show-attention draws .png files, not {drawn.suffix}: give {drawn.with_suffix('.png')}, or a "
-                         "folder.")  # fmt: skip
+        instead = drawn.with_suffix(".png")
+        raise InputError(f"--show-attention draws .png files, not {drawn.suffix}: give {instead}, or a folder.")
     if options.csv is not None and options.csv.exists() and not options.overwrite:
         raise InputError(f"{options.csv} is there already; choose another file, or replace it with --overwrite.")
 
