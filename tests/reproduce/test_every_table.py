@@ -119,8 +119,8 @@ def test_runs_and_reports(table: Table, scenes: tuple[Path, Path], cache: Path, 
     for kind in (".md", ".html"):
         text = paths[kind].read_text()
         assert "SHORTENED" in text and table.rows[0].name.replace(">", "&gt;") in text
-    assert (".svg" in paths) == bool(table.curves)
-    assert not table.curves or "<svg" in paths[".html"].read_text()
+    assert (".svg" in paths) == bool(table.curves or table.sweep)
+    assert ".svg" not in paths or "<svg" in paths[".html"].read_text()
 
 
 def expected_columns(table: Table, row: Row) -> list[Column]:

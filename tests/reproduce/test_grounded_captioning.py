@@ -13,13 +13,15 @@ from tellapart.captioning.up_down import UpDown
 from tellapart.matching.scan import SCAN
 from tellapart.recipes import find_recipe
 from tellapart.recipes.grounded_captioning import PUBLISHED as EXPECTED
+from tellapart.reproduce.collect import Data, Filled
 from tellapart.reproduce.grounding_measure import measure_grounding
 from tellapart.reproduce.later_measures import LATER
 from tellapart.reproduce.measures import MEASURES
-from tellapart.reproduce.statistics import bootstrap_draws
+from tellapart.reproduce.plots import drawn_svg
+from tellapart.reproduce.statistics import Cell, bootstrap_draws
 from tellapart.reproduce.table import Table, rows_of
 from tellapart.reproduce.tables import TABLES as ALL
-from tellapart.reproduce.tables.grounded_captioning import PUBLISHED, TABLE2, TABLES
+from tellapart.reproduce.tables.grounded_captioning import FIGURE3, PUBLISHED, TABLE2, TABLES
 from tellapart.training.recipe import Recipe
 from tellapart.training.registry import override
 from tellapart.training.run import Run, describe_run
@@ -48,6 +50,26 @@ def test_the_paper_is_copied_once() -> None:
         f"{told}-{paid}".rstrip("-"): (row[3], row[5], row[6]) for (told, paid), row in PUBLISHED.items()
     } == EXPECTED
     assert sum(bool(row.published) for row in TABLE2.rows) == 16
+
+
+def test_figure_3_is_drawn() -> None:
+    """Four panels of what was run, a line a teacher; a teacher of whom nothing was run still begins at lambda_1 = 0."""
+    rows = {row.name for row in FIGURE3.rows}
+    assert FIGURE3.sweep is not None and {row for line in FIGURE3.sweep.lines.values() for _, row in line} == rows
+    assert [value for value, _ in FIGURE3.sweep.lines["SCAN"]] == [0, 0.02, 0.05, 0.1, 0.2, 0.5, 1]
+    columns = [column.name for column in FIGURE3.columns if column.name != "S"]
+    cells = {
+        (row, column): Cell({0: value}, None if column == "C" else np.asarray([value - 1, value + 2]))
+        for row, value in (("lambda_1 = 0", 5.0), ("POS-SCAN, lambda_1 = 0.1", 7.0))
+        for column in columns
+    }
+    filled = Filled(FIGURE3, Data("scenes", "", {}), cells, (), {}, {}, {})
+    drawn = drawn_svg(filled)
+    assert drawn == drawn_svg(filled)
+    assert all(f"<!-- {name} -->" in drawn for name in (*columns, "lambda_1", "POS-SCAN", "SCAN", "GT"))
+    assert "<!-- S -->" not in drawn
+    assert drawn_svg(Filled(FIGURE3, Data("scenes", "", {}), {}, (), {}, {}, {})) == ""
+    assert drawn_svg(Filled(TABLE2, Data("scenes", "", {}), {}, (), {}, {}, {})) == ""
 
 
 @pytest.mark.parametrize("model", [UpDown(hidden=8, attention=8), SCAN(8, 8, nouns=True)])

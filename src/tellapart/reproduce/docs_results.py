@@ -10,7 +10,7 @@ from tellapart.data.files import write_text
 from tellapart.reproduce.cache import Cache, Result
 from tellapart.reproduce.collect import Data, Filled, fill
 from tellapart.reproduce.jobs import row_hash, row_recipe
-from tellapart.reproduce.plots import curves_svg
+from tellapart.reproduce.plots import drawn_svg
 from tellapart.reproduce.report import as_markdown, features_of
 from tellapart.reproduce.table import Table
 
@@ -84,7 +84,7 @@ def _common_features(results: list[Result], kinds: dict[str, str]) -> dict[str, 
 
 
 def _draw(filled: Filled, folder: Path, number: int) -> str:
-    drawn = curves_svg(filled)
+    drawn = drawn_svg(filled)
     if not drawn:
         return ""
     name = f"figures/{filled.table.name.replace('/', '-')}{f'-{number + 1}' if number else ''}.svg"

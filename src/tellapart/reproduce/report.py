@@ -9,7 +9,7 @@ from typing import Any
 
 from tellapart.data.files import write_json, write_text
 from tellapart.reproduce.collect import Filled
-from tellapart.reproduce.plots import curves_svg
+from tellapart.reproduce.plots import drawn_svg
 from tellapart.reproduce.statistics import Estimate
 from tellapart.reproduce.table import Column, Row
 
@@ -20,9 +20,10 @@ LOPSIDED = 0.25
 
 
 def write_reports(filled: Filled, folder: Path) -> list[Path]:
-    """NAME.json, NAME.md, NAME.html and, with curves, NAME.svg, where NAME is the table's with a dash for its slash."""
+    """NAME.json, NAME.md, NAME.html and, where there is something to draw, NAME.svg, where NAME is the table's with a
+    dash for its slash."""
     stem = filled.table.name.replace("/", "-")
-    drawn = curves_svg(filled)
+    drawn = drawn_svg(filled)
     paths = [folder / f"{stem}.{kind}" for kind in ("json", "md", "html")]
     write_json(paths[0], as_plain(filled))
     picture = f"{stem}.svg" if drawn else ""

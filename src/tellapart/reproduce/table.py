@@ -103,6 +103,15 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Sweep:
+    """A setting that changes from row to row, drawn as a figure: one panel a column, one line a list of rows."""
+
+    setting: str
+    lines: Mapping[str, tuple[tuple[float, str], ...]]
+    """By the line's name: (the setting's value, the row that has it)."""
+
+
+@dataclass(frozen=True)
 class Table:
     name: str
     """paper/table, as `tellapart reproduce` takes it."""
@@ -112,6 +121,7 @@ class Table:
     columns: tuple[Column, ...]
     claims: tuple[Claim, ...] = ()
     curves: tuple[Curve, ...] = ()
+    sweep: Sweep | None = None
     seeds: int = 3
     """Runs of each row when the caller does not say."""
     notes: tuple[str, ...] = ()

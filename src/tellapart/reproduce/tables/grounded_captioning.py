@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tellapart.reproduce.table import Claim, Column, Greater, Row, Table, Within
+from tellapart.reproduce.table import Claim, Column, Greater, Row, Sweep, Table, Within
 
 PAPER = "Zhou et al., More Grounded Image Captioning by Distilling Image-Text Matching Model"
 FLICKR, COCO = "Flickr30k Entities (val)", "COCO (Karpathy test)"
@@ -235,10 +235,17 @@ TABLE4 = Table(
 )
 
 WEIGHTS = ("0.02", "0.05", "0.1", "0.2", "0.5", "1.0")
+TEACHERS = ("pos-scan", "scan", "boxes")
+UNTAUGHT = Row("lambda_1 = 0", "grounded-none")
 
 
 def _weighted(told: str, weight: str) -> Row:
     return Row(f"{TOLD[told]}, lambda_1 = {weight}", f"grounded-{told}", (f"xe.objective.weight={weight}",))
+
+
+def _line(told: str) -> tuple[tuple[float, str], ...]:
+    """lambda_1 and the row that has it."""
+    return (0.0, UNTAUGHT.name), *((float(weight), _weighted(told, weight).name) for weight in WEIGHTS)
 
 
 FIGURE3 = Table(
@@ -247,9 +254,10 @@ FIGURE3 = Table(
     title="Figure 3: what lambda_1 does to captions and gaze",
     columns=(CAPTIONS[3], CAPTIONS[4], *GAZE, ACCURACY),
     rows=(
-        Row("lambda_1 = 0", "grounded-none"),
-        *(_weighted(told, weight) for told in ("pos-scan", "scan", "boxes") for weight in WEIGHTS),
+        UNTAUGHT,
+        *(_weighted(told, weight) for told in TEACHERS for weight in WEIGHTS),
     ),
+    sweep=Sweep("lambda_1", {TOLD[told]: _line(told) for told in TEACHERS}),
     claims=(
         Claim(
             "Figure 3: supervision of the right weight improves gaze.",
