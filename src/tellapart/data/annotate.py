@@ -36,7 +36,7 @@ class AnnotateOptions:
     targets_name: str | None = None
     """Name of the targets' column; without it `targets-` and the encoder's name."""
     objects: bool = False
-    """Turn annotated phrases (Flickr30k Entities) into object words with classes and boxes; nouns must be marked."""
+    """Turn annotated phrases (Flickr30k Entities) into object words with classes and boxes."""
     object_least: int = 20
     """A class of objects is named at least so often by the training split."""
     object_classes: Path | None = None
