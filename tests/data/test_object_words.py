@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from grounded_world import LEFT, RIGHT, grounded_pack
+from tellapart.data.finish import noun_column
 from tellapart.data.object_words import ObjectSettings, annotate_objects, clipped, open_objects
 from tellapart.data.pack import Caption, Pack, Phrase, Picture, write_pack
 from tellapart.errors import InputError
@@ -64,6 +65,23 @@ def test_a_box_outside_the_picture() -> None:
     phrase = Phrase(0, 0, 1, ((-0.5, 0.25, 0.5, 0.75), (1.1, 0, 1.4, 1), (0.3, 0.3, 0.3, 0.9)))
     assert clipped(phrase).tolist() == [[0.0, 0.25, 0.5, 0.75]]
     assert clipped(replace(phrase, boxes=())).shape == (0, 4)
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_rare_word_heads_its_phrase_too(tmp_path: Path, marked: bool) -> None:
+    """ "jumphouse" is not in the vocabulary, so the noun column leaves it out; its box must not become the water's."""
+    captions = [Caption(0, text, tuple(text.split()), "train") for text in ("a water jumphouse", "the water")]
+    phrases = [Phrase(0, 0, 3, (LEFT,)), Phrase(1, 0, 2, (RIGHT,))]
+    words = Vocabulary.from_words(["a", "the", "water"])
+    pack = write_pack(tmp_path / "rare", "rare", "", [Picture("0", "", "train")], captions, words, {}, phrases)
+    if marked:
+        column = noun_column([caption.words for caption in captions], words)
+        assert column.values.tolist() == [False, True, False, False, True]
+        pack.save_column("nouns", column.values, column.per, column.facts)
+    annotate_objects(pack, ObjectSettings(least=1))
+    objects = open_objects(pack)
+    named = [(objects.classes[k], box.tolist()) for k, box in zip(objects.word_class, objects.boxes)]
+    assert named == [("jumphouse", list(LEFT)), ("water", list(RIGHT))]
 
 
 def test_a_pack_without_phrases_is_refused(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from tellapart.data.files import atomic_folder, read_json, save_array, write_jso
 from tellapart.data.pack import Pack, Phrase
 from tellapart.errors import InputError
 from tellapart.text.object_words import ObjectClasses, head_word
+from tellapart.text.vocabulary import UNK
 
 FOLDER = "object-words"
 
@@ -208,12 +209,19 @@ def _joined(boxes: np.ndarray, how: str) -> np.ndarray:
 
 
 def _noun_mask(pack: Pack) -> np.ndarray:
-    if pack.has_column("nouns"):
-        return np.asarray(pack.column("nouns").values)
+    """Nouns among all words [N]. The column leaves out words that are not in the vocabulary, but these head phrases
+    like any other: "a water jumphouse" is no water. So they are tagged here."""
     from tellapart.text.nouns import mark_nouns
 
-    masks = mark_nouns([caption.words for caption in pack.captions])
-    return np.concatenate([np.zeros(0, dtype=np.bool_), *masks])
+    marked = pack.column("nouns") if pack.has_column("nouns") else None
+    nouns = np.zeros(len(pack.tokens), np.bool_) if marked is None else np.array(marked.values, dtype=np.bool_)
+    unmarked = np.ones(len(nouns), np.bool_) if marked is None else np.asarray(pack.tokens) == UNK
+    rows = np.unique(np.searchsorted(pack.offsets, np.flatnonzero(unmarked), side="right") - 1)
+    tagger = "hanta" if marked is None else marked.facts.get("tagger", "hanta")
+    for row, found in zip(rows, mark_nouns([pack.captions[row].words for row in rows], tagger)):
+        span = slice(pack.offsets[row], pack.offsets[row + 1])
+        nouns[span] = np.where(unmarked[span], found, nouns[span])
+    return nouns
 
 
 def _classes(pack: Pack, found: list[tuple[int, str, np.ndarray]], settings: ObjectSettings) -> ObjectClasses:
