@@ -125,6 +125,26 @@ def test_the_verb_says_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture
         join(options)
 
 
+def test_other_folders_are_never_replaced(tmp_path: Path) -> None:
+    picture_pack(tmp_path / "a")
+    corpus_pack(tmp_path / "b")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "dear.txt").write_text("keep me")
+    with pytest.raises(InputError, match="not a pack"):
+        join(JoinOptions(tmp_path / "a", tmp_path / "b", tmp_path / "photos", filters=KEEP_ALL, overwrite=True))
+    assert (tmp_path / "photos" / "dear.txt").read_text() == "keep me"
+
+
+def test_what_has_no_concepts_is_refused_before_a_pack_is_written(tmp_path: Path) -> None:
+    pictures, corpus = picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b")
+    with pytest.raises(InputError, match="1 or more"):
+        join_unpaired(pictures, corpus, tmp_path / "c", filters=KEEP_ALL, most=0)
+    (pictures.folder / "detections.jsonl").unlink()
+    with pytest.raises(InputError, match="a has no detections .* --regions-from"):
+        join_unpaired(Pack(pictures.folder), corpus, tmp_path / "c", filters=KEEP_ALL)
+    assert not (tmp_path / "c").exists()
+
+
 def test_wrong_packs_are_refused(tmp_path: Path) -> None:
     pictures, corpus = picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b")
     for first, second, target, message in (

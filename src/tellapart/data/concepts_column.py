@@ -82,15 +82,23 @@ def picture_concepts(pack: Pack, dictionary: ConceptDictionary, least_score: flo
     return found
 
 
+def check_concepts(pack: Pack, most: int) -> None:
+    """Refuse what no concepts can be read from."""
+    if most < 1:
+        raise InputError(f"At most {most} concepts a picture leaves none; give 1 or more.")
+    if pack.pictures and not pack.detections:
+        raise InputError(
+            f"{pack.folder} has no detections to read concepts from; prepare it with a detections file, or let a "
+            f"detector look: `tellapart extract {pack.folder} --kind regions --regions-from DETECTOR`."
+        )
+
+
 def annotate_concepts(
     pack: Pack, dictionary: ConceptDictionary, least_score: float = 0.3, most: int = 5
 ) -> ConceptReport:
     """Store both columns in the pack and report what could not be used; unknown labels are also logged as a
     warning."""
-    if most < 1:
-        raise InputError(f"At most {most} concepts a picture leaves none; give 1 or more.")
-    if pack.pictures and not pack.detections:
-        raise InputError(f"{pack.folder} has no detections to read concepts from; prepare it with a detections file.")
+    check_concepts(pack, most)
     vocabulary = pack.vocabulary
     found = picture_concepts(pack, dictionary, least_score, most)
     unknown = dict(Counter(label for picture in found for label in picture.unknown))

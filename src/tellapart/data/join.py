@@ -9,9 +9,8 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from tellapart.data.pack import Pack
+from tellapart.data.pack import Pack, refuse_to_overwrite
 from tellapart.data.unpaired import CorpusFilter, join_unpaired
-from tellapart.errors import InputError
 from tellapart.text.concepts import ConceptDictionary
 
 
@@ -44,8 +43,7 @@ class JoinOptions:
 
 def join(options: JoinOptions) -> Pack:
     """Write the joined pack, say what was left out, return it."""
-    if options.out.exists() and not options.overwrite:
-        raise InputError(f"{options.out} exists; choose another --out, or say --overwrite.")
+    refuse_to_overwrite(options.out, options.overwrite)
     dictionary = (
         ConceptDictionary.read(options.concepts, options.multiword)
         if options.concepts

@@ -215,6 +215,16 @@ def _boxes(rows: Sequence[Sequence[float]]) -> tuple[tuple[float, float, float, 
     return tuple((row[0], row[1], row[2], row[3]) for row in rows)
 
 
+def refuse_to_overwrite(out: Path, overwrite: bool) -> None:
+    """`write_pack` replaces whatever has the pack's name: only an older pack may be, and only if asked to."""
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return
+    if not (out / "pack.json").is_file():
+        raise InputError(f"{out} exists and is not a pack, so it is left alone; choose another --out.")
+    if not overwrite:
+        raise InputError(f"{out} is a pack already; choose another --out, or replace it with --overwrite.")
+
+
 def write_pack(
     folder: Path,
     name: str,

@@ -17,7 +17,7 @@ from tellapart.data.closing_report import print_report
 from tellapart.data.files import read_json
 from tellapart.data.finish import count_vocabulary, drop_unspeakable, finish_pack
 from tellapart.data.joins import join_corpus, join_detections, join_entities
-from tellapart.data.pack import Pack
+from tellapart.data.pack import Pack, refuse_to_overwrite
 from tellapart.data.readers import READERS, ReaderOptions, recognise
 from tellapart.errors import InputError
 from tellapart.text.rules import TextRules, preset
@@ -92,7 +92,7 @@ class PrepareOptions:
 
 def prepare(options: PrepareOptions) -> Pack:
     """Write the pack, print the closing report, return the opened pack."""
-    _refuse_to_overwrite(options.out, options.overwrite)
+    refuse_to_overwrite(options.out, options.overwrite)
     if options.source == "scenes":
         from tellapart.data.scenes import make_scenes
 
@@ -157,15 +157,6 @@ def choose_rules(options: PrepareOptions) -> tuple[TextRules, Vocabulary | None]
     if changed.get("max_length") == 0:
         changed["max_length"] = None
     return replace(rules, **changed), vocabulary
-
-
-def _refuse_to_overwrite(out: Path, overwrite: bool) -> None:
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return
-    if not (out / "pack.json").is_file():
-        raise InputError(f"{out} exists and is not a pack, so it is left alone; choose another --out.")
-    if not overwrite:
-        raise InputError(f"{out} is a pack already; choose another --out, or replace it with --overwrite.")
 
 
 @contextlib.contextmanager

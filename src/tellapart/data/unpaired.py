@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tellapart.data.concepts_column import ConceptReport, annotate_concepts
+from tellapart.data.concepts_column import ConceptReport, annotate_concepts, check_concepts
 from tellapart.data.pack import NO_PICTURE, Caption, Pack, write_pack
 from tellapart.errors import InputError
 from tellapart.text.concepts import ConceptDictionary
@@ -65,6 +65,7 @@ def join_unpaired(
     dictionary = dictionary or ConceptDictionary.coco()
     filters = filters or CorpusFilter()
     _refuse_same(pictures, corpus, folder)
+    check_concepts(pictures, most)
     vocabulary = corpus_vocabulary(corpus, dictionary, filters.least_count)
     kept, counts = filter_corpus(corpus, vocabulary, dictionary, filters)
     if not kept.any():
