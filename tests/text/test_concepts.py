@@ -48,6 +48,24 @@ def test_detections_over_the_score_surest_first_and_unknown_ones_reported() -> N
     assert "blicket (5 pictures), wug (2 pictures)" in sentence and describe_unknown([]) == ""
 
 
+def test_a_label_is_not_taken_for_the_plural_of_another() -> None:
+    dictionary = ConceptDictionary(("wine glass", "glasses"), multiword="last")
+    assert dictionary.of_sentence(["a", "man", "with", "glasses"]) == ("glasses",)
+    assert dictionary.of_sentence(["two", "wine", "glasses"]) == ("glass",)
+
+
+def test_irregular_plurals_of_things_detectors_know() -> None:
+    words = ("tomato", "potato", "mango", "scarf", "bookshelf")
+    assert [plural(word) for word in words] == ["tomatoes", "potatoes", "mangoes", "scarves", "bookshelves"]
+
+
+def test_detectors_may_write_labels_with_capitals(tmp_path: Path) -> None:
+    path = tmp_path / "concepts.txt"
+    path.write_text("Traffic light\nTomato\n")
+    found = ConceptDictionary.read(path).of_detections(["Traffic Light", "Tomato", "Wug"], [0.9, 0.8, 0.7])
+    assert found.concepts == ("traffic light", "tomato") and found.unknown == ("Wug",)
+
+
 def test_a_users_list(tmp_path: Path) -> None:
     path = tmp_path / "concepts.txt"
     path.write_text("Sofa: settee, love seat\n\nlamp\n")

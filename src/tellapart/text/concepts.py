@@ -31,6 +31,11 @@ IRREGULAR_PLURALS = {
     "loaf": "loaves",
     "calf": "calves",
     "wolf": "wolves",
+    "scarf": "scarves",
+    "bookshelf": "bookshelves",
+    "tomato": "tomatoes",
+    "potato": "potatoes",
+    "mango": "mangoes",
     "sheep": "sheep",
     "deer": "deer",
     "fish": "fish",
@@ -140,8 +145,11 @@ class ConceptDictionary:
 
     @cached_property
     def _forms(self) -> dict[tuple[str, ...], str]:
-        """Every way a concept may be written, singular and plural; a label's own name wins over a synonym."""
+        """Every way a concept may be written, singular and plural; a label's own name wins over another's plural, and
+        both over a synonym."""
         forms: dict[tuple[str, ...], str] = {}
+        for label in self.labels:
+            forms.setdefault(tuple(label.split()), self.concept(label))
         for label in self.labels:
             concept = self.concept(label)
             for written in (concept, label):
@@ -178,16 +186,20 @@ class ConceptDictionary:
     def of_detections(
         self, labels: Sequence[str], scores: Sequence[float], least_score: float = 0.3, most: int = 5
     ) -> Found:
-        """The surest `most` concepts with a score of `least_score` or more, surest first, each once."""
+        """The surest `most` concepts with a score of `least_score` or more, surest first, each once.
+
+        Detectors that write their labels with capitals or more spaces (`Traffic light`) are understood.
+        """
         best: dict[str, float] = {}
         unknown: dict[str, None] = {}
         for label, score in zip(labels, scores, strict=True):
             if score < least_score:
                 continue
-            if label not in self._known:
+            known = label if label in self._known else " ".join(label.lower().split())
+            if known not in self._known:
                 unknown[label] = None
                 continue
-            concept = self.concept(label)
+            concept = self.concept(known)
             best[concept] = max(score, best.get(concept, score))
         surest = sorted(best, key=lambda concept: (-best[concept], concept))  # by name among equals: a fixed order
         kept = tuple(surest[:most])
