@@ -204,6 +204,7 @@ def test_a_bad_picture_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
         ({"kind": "regions", "named": True}, "regions that a detector has named"),
         ({"kind": "grid", "cut": 64}, "--cut is for regions"),
         ({"kind": "grid", "cells": True}, "--cells is for regions"),
+        ({"kind": "vector", "regions_from": "some/detector"}, "--kind vector,regions"),
         ({"kind": "regions", "cut": -1}, "cannot look at squares of -1 pixels"),
         ({"device": "nonsense"}, "--device cpu"),
         ({"backbone": "no/such-folder"}, "No backbone 'no/such-folder'"),

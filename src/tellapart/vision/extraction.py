@@ -152,6 +152,8 @@ def _check_region_options(options: ExtractSettings, kinds: tuple[str, ...]) -> N
         raise InputError("--cells is for regions (--kind regions); cells alone are --kind grid.")
     if options.cut:
         raise InputError("--cut is for regions: add --kind regions.")
+    if options.regions_from != ExtractSettings.regions_from:
+        raise InputError(f"--regions-from is for regions: add them, as in --kind {','.join((*kinds, 'regions'))}.")
 
 
 def _check_cut(backbone: Backbone, size: int) -> None:
