@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tellapart.captioning.distinctive import tell_apart
+from tellapart.captioning.r2m import R2MModel
 from tellapart.decoding import Constraints, Decoded, bad_endings, beams
 from tellapart.errors import InputError
 from tellapart.looking import Look, look_of
@@ -82,6 +83,11 @@ def open_teller(folder: Path | str, device: torch.device | str = "cpu") -> Telle
     run = open_run(folder, device=device)
     if not isinstance(run.model, Captioner):
         raise InputError(f"{run.folder} is a {run.recipe.name} run, which writes no captions; give a captioner's run.")
+    if isinstance(run.model, R2MModel):
+        raise InputError(
+            f"{run.folder} tells pictures by the concepts a detector found in them, and photos come without. Prepare "
+            "them with detections and join them with sentences, as the run's were; `tellapart report` shows captions."
+        )
     return Teller(
         run,
         run.model,

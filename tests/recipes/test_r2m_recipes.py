@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tellapart.data.unpaired import CorpusFilter, join_unpaired
+from tellapart.errors import InputError
 from tellapart.recipes.r2m import (
     FULL,
     LOSS_ABLATIONS,
@@ -18,6 +19,7 @@ from tellapart.recipes.r2m import (
     RECIPES,
     UC_GAN,
 )
+from tellapart.telling import open_teller
 from tellapart.training.recipe import Recipe
 from tellapart.training.registry import recipe_from_plain, to_plain
 from tellapart.training.train import TrainSettings, train_recipe
@@ -81,3 +83,5 @@ def test_a_recipe_runs_to_its_end_and_captions(recipe: Recipe, tmp_path: Path, p
     run = train_recipe(shrunk(recipe), TrainSettings(data=pack.folder, out=tmp_path / "run", quiet=True, replay=True))
     said = decode(run.model.eval(), context_for(run, pack), np.arange(8), width=3)
     assert len(said) == 8 and (said.tokens == 2).any(1).all()
+    with pytest.raises(InputError, match="concepts a detector found"):
+        open_teller(tmp_path / "run")

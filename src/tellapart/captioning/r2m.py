@@ -101,7 +101,7 @@ class R2MModel(nn.Module):
         if PICTURE_CONCEPTS not in images.columns:
             raise InputError(
                 f"R2M reads the column '{PICTURE_CONCEPTS}' of pictures, and it is not there; "
-                "make it with `tellapart annotate` and name it in the stage's sampling.columns."
+                "make it with `tellapart annotate PACK --concepts` and name it in the stage's sampling.columns."
             )
         return self.begin(self.encode(images.columns[PICTURE_CONCEPTS]))
 
