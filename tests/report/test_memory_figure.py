@@ -1,16 +1,23 @@
 """The memories' weights as a figure."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from tellapart.captioning.r2m import R2M
+from tellapart.data.unpaired import CorpusFilter, join_unpaired
 from tellapart.errors import InputError
+from tellapart.recipes import find_recipe
 from tellapart.report.memory_figure import draw_memories, memory_weights
+from tellapart.report.runs import ReportOptions, report
 from tellapart.text.vocabulary import Vocabulary
+from tellapart.training.train import TrainSettings, train_recipe
 from tellapart.types import Images, ModelInputs
+from unpaired_packs import corpus_pack, picture_pack
 
 WORDS = Vocabulary.from_words(["a", "dog", "cat", "runs"])
 
@@ -32,6 +39,31 @@ def test_weights_of_each_word_and_a_picture_on_disk(tmp_path: Path, fusion: bool
     assert np.allclose(pairs, 1, atol=1e-5)
     draw_memories([shown, shown], tmp_path / "figures" / "memory.png")
     assert (tmp_path / "figures" / "memory.png").stat().st_size > 1000
+
+
+def test_the_report_shows_them(tmp_path: Path) -> None:
+    """A trained run's memories, a strip for each example; a run without memories has no such section."""
+    filters = CorpusFilter(least_count=1, held_out=0.34)
+    pack = join_unpaired(
+        picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=filters
+    ).pack
+    for row in pack.split("test").pictures.tolist():
+        pack.picture_path(row).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (40, 30)).save(pack.picture_path(row))
+    for recipe, strips in (("r2m-xe", 2), ("uc-gan", 0)):
+        first = find_recipe(recipe).stages[0]
+        small = replace(
+            first,
+            model=replace(first.model, width=8, key_width=4, value_width=4),
+            epochs=1,
+            sampling=replace(first.sampling, batch=4, steps=1),
+        )
+        settings = TrainSettings(data=pack.folder, out=tmp_path / recipe, quiet=True)
+        train_recipe(replace(find_recipe(recipe), stages=(small,)), settings)
+        report(ReportOptions((tmp_path / recipe,), pack.folder, tmp_path / f"{recipe}.html", examples=2))
+        told = (tmp_path / f"{recipe}.html").read_text()
+        _, _, section = told.partition(f"{recipe} ({recipe}): memories")
+        assert section.count("image/png") == strips
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,12 @@ import torch
 
 from tellapart.captioning.r2m import R2MModel
 from tellapart.decoding import greedy, with_start
+from tellapart.encoders.memory import FusionMemory, RecurrentMemory
 from tellapart.errors import InputError
+from tellapart.objectives.context import Context
+from tellapart.report import page
 from tellapart.text.vocabulary import END, Vocabulary
+from tellapart.training.run import Run
 from tellapart.types import Images
 
 
@@ -57,8 +62,30 @@ def memory_weights(model: R2MModel, images: Images, vocabulary: Vocabulary, max_
     return MemoryWeights(tuple(words[:steps]), tuple(words[1 : steps + 1]), tuple(rows), table)
 
 
+def memories_section(run: Run, context: Context, pictures: Sequence[int]) -> str:
+    """HTML of what a run's memories attended to as it captioned these pictures; empty where it has none."""
+    model = run.model
+    if not isinstance(model, R2MModel):
+        return ""
+    if not (isinstance(model.fusion, FusionMemory) or isinstance(model.decoder, RecurrentMemory)):
+        return ""
+    parts = []
+    for picture in pictures:
+        shown = memory_weights(model, context.batches.images(np.asarray([picture])), run.vocabulary)
+        said = " ".join(shown.said[:-1])
+        parts += [page.figure(context.pack.picture_path(picture), said), page.plot(memory_picture([shown]), said)]
+    return "".join(parts)
+
+
 def draw_memories(shown: Sequence[MemoryWeights], path: Path) -> None:
-    """One strip a sentence: columns are words (below: the word read, above: the word said), rows the memories."""
+    """`memory_picture` as a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(memory_picture(shown))
+
+
+def memory_picture(shown: Sequence[MemoryWeights]) -> bytes:
+    """A PNG with one strip a sentence: columns are words (below: the word read, above: the word said), rows the
+    memories."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -77,6 +104,7 @@ def draw_memories(shown: Sequence[MemoryWeights], path: Path) -> None:
         for (row, column), value in np.ndenumerate(item.weights):
             colour = "white" if value > 0.6 else "black"
             axis.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=7, color=colour)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    held = io.BytesIO()
+    figure.savefig(held, format="png", dpi=150)
     plt.close(figure)
+    return held.getvalue()

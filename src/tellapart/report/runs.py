@@ -23,12 +23,14 @@ from tellapart.protocols import Matcher
 from tellapart.report import page
 from tellapart.report.curves import learning_curves
 from tellapart.report.looks import looks_section
+from tellapart.report.memory_figure import memories_section
 from tellapart.training.run import Run, open_run
 
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Write an HTML report of trained runs: figures, learning curves, retrieval and captioning examples."""
+    """Write an HTML report of trained runs: figures, learning curves, retrieval and captioning examples, and what
+    R2M's memories attended to."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN …")]
     """Run folders."""
@@ -79,7 +81,15 @@ def run_sections(run: Run, pack: Pack, options: ReportOptions) -> list[tuple[str
         sections.append((f"{title}: finding pictures by words", _retrieval(run, context, options)))
     else:
         sections.append((f"{title}: telling", _captions(run, context, options)))
+    memories = memories_section(run, context, _chosen(context, options).tolist())
+    if memories:
+        sections.append((f"{title}: memories", memories))
     return sections
+
+
+def _chosen(context: Context, options: ReportOptions) -> np.ndarray:
+    pictures = context.pack.split(options.split).pictures
+    return np.random.default_rng(options.seed).permutation(pictures)[: options.examples]
 
 
 def _retrieval(run: Run, context: Context, options: ReportOptions) -> str:
@@ -107,8 +117,7 @@ def _retrieval(run: Run, context: Context, options: ReportOptions) -> str:
 
 def _captions(run: Run, context: Context, options: ReportOptions) -> str:
     """Random pictures with our caption and what people said."""
-    pictures = context.pack.split(options.split).pictures
-    chosen = np.random.default_rng(options.seed).permutation(pictures)[: options.examples]
+    chosen = _chosen(context, options)
     ours = beam(as_captioner(run.model), context.batches.images(chosen)).tokens.tolist()
     parts = []
     for picture, tokens in zip(chosen.tolist(), ours):
