@@ -140,7 +140,7 @@ def test_what_has_no_concepts_is_refused_before_a_pack_is_written(tmp_path: Path
     with pytest.raises(InputError, match="1 or more"):
         join_unpaired(pictures, corpus, tmp_path / "c", filters=KEEP_ALL, most=0)
     (pictures.folder / "detections.jsonl").unlink()
-    with pytest.raises(InputError, match="a has no detections .* --regions-from"):
+    with pytest.raises(InputError, match=r"a has no detections .* --regions-from"):
         join_unpaired(Pack(pictures.folder), corpus, tmp_path / "c", filters=KEEP_ALL)
     assert not (tmp_path / "c").exists()
 

@@ -193,7 +193,9 @@ def say(model: R2MModel, vectors: Tensor, images: Images, longest: int) -> Tenso
 
 def column(columns: Mapping[str, Tensor], name: str) -> Tensor:
     if name not in columns:
-        raise InputError(f"This objective reads the column '{name}'; make it with `tellapart annotate PACK --concepts`.")
+        raise InputError(
+            f"This objective reads the column '{name}'; make it with `tellapart annotate PACK --concepts`."
+        )
     return columns[name]
 
 
