@@ -5,10 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from tellapart.recipes import find_recipe
+from tellapart.vision.extraction import ExtractSettings
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs" / "papers").glob("*.md"))
 REFERENCE = re.compile(r"`([\w/]+\.py)(?:: ([^`]+))?`")
 NAME = re.compile(r"^[\w.]+")
+EXTRACTED = re.compile(r"^    tellapart extract ([^#\n]*)", re.MULTILINE)
+TRAINED = re.compile(r"^    tellapart train (\S+)", re.MULTILINE)
 
 
 def references(page: Path) -> list[tuple[str, str]]:
@@ -35,3 +40,12 @@ def test_references_exist(page: Path) -> None:
         assert file is not None, f"{page.name} names {path}, which does not exist"
         defined = re.compile(rf"\b(def|class) {name}\b|^\s*{name}\b[^=\n]*=|^\s*{name}:", re.MULTILINE)
         assert not name or defined.search(file.read_text(encoding="utf-8")), f"{page.name}: no {name} in {path}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_features_that_a_page_extracts_are_those_it_trains_on(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    kinds = [re.search(r"--kind (\S+)", command) for command in EXTRACTED.findall(text)]
+    made = {kind for found in kinds for kind in (found.group(1) if found else ExtractSettings.kind).split(",")}
+    for recipe in TRAINED.findall(text) if made else ():
+        assert find_recipe(recipe).features in made, f"{page.name} trains {recipe} on features it has not made"

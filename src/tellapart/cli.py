@@ -98,7 +98,7 @@ def _serve() -> Verb:
 
 VERBS: dict[str, tuple[Callable[[], Verb], str]] = {
     "prepare": (_prepare, "pictures and captions into a pack"),
-    "annotate": (_annotate, "noun masks and sentence targets into a pack"),
+    "annotate": (_annotate, "nouns, object words, concepts and sentence targets into a pack"),
     "join": (_join, "pictures and sentences that do not belong together into one pack"),
     "extract": (_extract, "a pack's pictures into features"),
     "train": (_train, "a recipe on a pack, into a run folder"),
