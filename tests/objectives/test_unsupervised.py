@@ -10,6 +10,7 @@ from tellapart.data.concepts_column import PICTURE_CONCEPTS, PICTURE_SCORES, SEN
 from tellapart.data.pack import Pack
 from tellapart.data.unpaired import CorpusFilter, join_unpaired
 from tellapart.decoding import greedy, with_start
+from tellapart.decoding.constraints import NEVER_SAID
 from tellapart.errors import InputError
 from tellapart.losses.hinge import HardestNegativeHinge
 from tellapart.losses.unmasked_hinge import UnmaskedHinge
@@ -171,6 +172,55 @@ def test_concept_reward_by_hand(context: Context) -> None:
     paid = objective.named(tokens, concepts, images.columns[PICTURE_SCORES])
     assert paid[0].tolist() == pytest.approx([0, 0.8, 0.9, 0, 0, 0])
     assert not objective.named(tokens, torch.zeros_like(concepts), images.columns[PICTURE_SCORES]).any()
+
+
+def test_returns_add_up_the_three_rewards_as_a_loop_does(context: Context) -> None:
+    """ln D(word) + 10 x the concept's score, discounted from here on, and - 0.2 ||v - v'||^2 at every word; 0 after
+    END."""
+    torch.manual_seed(0)
+    model = SMALL.build(context.inputs).eval()
+    objective = ConceptGan(critic_width=16).build(model, context).eval()
+    images = context.batches.images(np.asarray([0, 1]))
+    concepts, scores = images.columns[PICTURE_CONCEPTS].long(), images.columns[PICTURE_SCORES]
+    ids = context.pack.vocabulary.ids
+    tokens = torch.tensor([[ids["a"], ids["man"], ids["horse"], 2], [ids["two"], ids["dogs"], 2, 0]])
+    with torch.no_grad():
+        vectors = model.encode(concepts)
+        logits, gist = objective.critic(tokens)
+        found = objective.returns(tokens, concepts, scores, vectors)
+    named = [{1: 0.8, 2: 0.9}, {1: 0.9}]  # man is a person, dogs are a dog
+    for row, length in enumerate((4, 3)):
+        rebuilt = -0.2 * float((vectors[row] - gist[row]).pow(2).sum())
+        later = 0.0
+        for time in reversed(range(length)):
+            human = float(logits[row, time].sigmoid().log())
+            later = human + 10.0 * named[row].get(time, 0.0) + 0.9 * later
+            assert float(found[row, time]) == pytest.approx(later + rebuilt, abs=1e-4)
+    assert found[1, 3] == 0
+
+
+def test_policy_equals_a_loop_over_drawn_words(context: Context) -> None:
+    """Minus the mean of advantage times ln p(word), p over words that can be drawn; END after the last word is no
+    choice."""
+    torch.manual_seed(0)
+    model = SMALL.build(context.inputs).eval()
+    objective = ConceptGan(critic_width=16, longest=3).build(model, context).eval()
+    vectors = model.encode(pictures(context).images.columns[PICTURE_CONCEPTS][:2])
+    drawn, advantage = torch.tensor([[5, 6, 7, 2], [8, 2, 0, 0]]), torch.randn(2, 4)
+    total, count, state = 0.0, 0, model.begin(vectors)
+    word = torch.tensor([1, 1])
+    for time in range(4):
+        step = model.step(word, state)
+        state, word = step.state, drawn[:, time]
+        allowed = [index for index in range(step.logits.shape[1]) if index not in NEVER_SAID]
+        for row in range(2):
+            if drawn[row, time] == 0:
+                continue
+            count += 1
+            if time < 3:
+                logits = step.logits[row].detach()
+                total -= float(advantage[row, time] * (logits[drawn[row, time]] - logits[allowed].logsumexp(0)))
+    assert float(objective.policy(vectors, drawn, advantage).detach()) == pytest.approx(total / count, abs=1e-5)
 
 
 def test_captioner_and_critic_learn_apart(context: Context) -> None:

@@ -7,10 +7,12 @@ import torch
 
 from drawn_pack import drawn_pack
 from tellapart.data.pack import Pack
+from tellapart.data.unpaired import CorpusFilter, join_unpaired
 from tellapart.errors import InputError
 from tellapart.extract import ExtractOptions, extract
 from tellapart.looking import Looker, look_of
 from tellapart.vision.detectors import detect, label_scores, load_detector
+from unpaired_packs import corpus_pack
 
 transformers = pytest.importorskip("transformers")
 
@@ -46,6 +48,19 @@ def test_detections_are_the_networks_own_best_first(tmp_path: Path, detector: st
     boxes, scores, _ = load_detector(detector).detect(pack.picture_path(1), 4)
     torch.testing.assert_close(torch.tensor(found[1].boxes), boxes, atol=1e-4, rtol=0)
     torch.testing.assert_close(torch.tensor(found[1].scores), scores, atol=1e-4, rtol=0)
+
+
+def test_concepts_of_pictures_can_come_from_a_detector(tmp_path: Path, detector: str) -> None:
+    pack = drawn_pack(tmp_path / "pictures", pictures=3)
+    extract(ExtractOptions(pack.folder, kind="regions", regions_from=detector, count=4, progress=False))
+    filters = CorpusFilter(least_count=1, held_out=0.34)
+    joined = join_unpaired(
+        Pack(pack.folder), corpus_pack(tmp_path / "text"), tmp_path / "joined", filters=filters, least_score=0.0
+    ).pack
+    words = joined.vocabulary.words
+    for row, found in Pack(pack.folder).detections.items():
+        concepts = [words[index] for index in joined.column("concepts").values[row].tolist() if index]
+        assert set(concepts) == set(found.labels) and concepts[-1] == found.labels[0]
 
 
 def test_a_torn_run_goes_on_and_ends_the_same(tmp_path: Path, detector: str) -> None:
