@@ -1,6 +1,7 @@
 """Runs are made once, begun from what is there, and survive being stopped, moved and broken."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tellapart.recipes import find_recipe
 from tellapart.reproduce.cache import Cache, recipe_hash
 from tellapart.reproduce.jobs import plan, shortened
 from tellapart.reproduce.measured import Measured
-from tellapart.reproduce.runner import run_plan, run_rows
+from tellapart.reproduce.runner import _Clock, run_plan, run_rows
 from tellapart.reproduce.table import RSUM, Row, Table
 from tellapart.reproduce.work import Bench, add_run
 from tellapart.training.recipe import Recipe
@@ -45,6 +46,33 @@ def test_second_time_everything_is_cached(pack: Path, tmp_path: Path) -> None:
     assert len(first.done) == 2 and not first.failed and not first.left
     assert not again.done and len(again.cached) == 2
     assert not list((tmp_path / "runs").iterdir()), "weights are not kept unless asked for"
+
+
+def run_folders(cache: Path) -> set[str]:
+    return {path.name for path in (cache / "runs").iterdir()}
+
+
+def test_runs_that_were_kept_stay(pack: Path, tmp_path: Path) -> None:
+    """Also where a call that keeps nothing measures them again, or begins others with them."""
+    run_rows([TABLE.only(("VSE++",))], pack, cache=tmp_path, share=SHARE, keep=True, tell=quiet)
+    kept = run_folders(tmp_path)
+    (stored,) = tmp_path.glob("results/*")
+    shutil.rmtree(stored)
+    again = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, tell=quiet)
+    assert len(again.done) == 2 and len(kept) == 1
+    assert run_folders(tmp_path) == kept
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_runs_left_for_want_of_time(keep: bool, pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call that goes on says whether they stay."""
+    with monkeypatch.context() as patch:
+        patch.setattr(_Clock, "allows", lambda clock, job: not clock.spent)
+        first = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, tell=quiet)
+    assert len(first.done) == len(first.left) == 1 and len(run_folders(tmp_path)) == 1
+    run_rows([TABLE], pack, cache=tmp_path, share=SHARE, keep=keep, tell=quiet)
+    run_rows([TABLE], pack, cache=tmp_path, share=SHARE, tell=quiet)
+    assert len(run_folders(tmp_path)) == (2 if keep else 0)
 
 
 def test_other_seed_other_run(pack: Path, tmp_path: Path) -> None:

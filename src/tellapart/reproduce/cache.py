@@ -5,6 +5,7 @@ CACHE/
   results/KEY/MEASURE.npz      what each picture adds, where the measure gives it
   results/KEY/log.jsonl        the training log
   runs/KEY/                    the run folder itself, where it is kept
+  runs/KEY/passing             says that it is not: it goes when all that needs it is done
 """
 
 from __future__ import annotations
@@ -117,8 +118,22 @@ class Cache:
                 shutil.copyfile(log, partial / "log.jsonl")
             write_json(partial / "result.json", asdict(result) | {"figures": figures})
 
+    def note_passing(self, key: str) -> None:
+        """Say that a run about to be made, or gone on with, is not kept. One that is whole stays what it was."""
+        if not self.has_run(key):
+            self.run_folder(key).mkdir(parents=True, exist_ok=True)
+            self._passing(key).touch()
+
+    def keep_run(self, key: str) -> None:
+        self._passing(key).unlink(missing_ok=True)
+
     def drop_run(self, key: str) -> None:
-        shutil.rmtree(self.run_folder(key), ignore_errors=True)
+        """Remove a run, unless it is kept."""
+        if self._passing(key).is_file():
+            shutil.rmtree(self.run_folder(key), ignore_errors=True)
+
+    def _passing(self, key: str) -> Path:
+        return self.run_folder(key) / "passing"
 
     def add_results(self, other: Path) -> int:
         """Take over the results of a cache made elsewhere, and what it has measured of those we have; gives how many

@@ -77,6 +77,9 @@ def run_plan(
     pending = {job.key: job for job in pending_jobs(planned, cache)}
     outcome.cached.extend(job.label for job in planned.jobs if job.measures and job.key not in pending)
     tell(f"{len(pending)} runs to make, {len(outcome.cached)} in the cache, {jobs} at a time on {device}")
+    if bench.keep:
+        for job in planned.jobs:
+            cache.keep_run(job.key)  # an earlier call that ran out of time may have left it as one to go
     clock = _Clock(cache, seconds_limit)
     if jobs == 1:
         _one_by_one(pending, bench, device.split(",")[0], clock, outcome, tell)

@@ -34,7 +34,7 @@ class Bench:
     replay: bool = False
     """Replay recorded steps, as `tellapart train --replay` does."""
     keep: bool = False
-    """Keep run folders, weights and all, after they are measured."""
+    """Keep run folders, weights and all, after they are measured. Those that an earlier call kept stay anyway."""
 
     def open_cache(self) -> Cache:
         return Cache(self.cache, self.scratch)
@@ -48,6 +48,8 @@ def do_job(job: Job, bench: Bench, device: str) -> float:
         found = measure_untrained(job.recipe.name, Pack(bench.data), SPLIT, job.measures)
         _keep(job, bench, found, device, time.monotonic() - started, Path())
         return time.monotonic() - started
+    if not bench.keep:
+        cache.note_passing(job.key)
     base = cache.run_folder(job.base) if job.base is not None and cache.has_run(job.base) else None
     settings = TrainSettings(
         data=bench.data,
