@@ -1,12 +1,15 @@
 """Runs are made once, begun from what is there, and survive being stopped, moved and broken."""
 
 import json
+import multiprocessing
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from small_recipes import small_recipe
@@ -14,10 +17,11 @@ from tellapart.data.pack import Pack, write_pack
 from tellapart.data.sampling import draw_epoch
 from tellapart.errors import InputError
 from tellapart.recipes import find_recipe
+from tellapart.reproduce import runner
 from tellapart.reproduce.cache import Cache, recipe_hash
 from tellapart.reproduce.jobs import plan, shortened
 from tellapart.reproduce.measured import Measured
-from tellapart.reproduce.runner import _Clock, run_plan, run_rows
+from tellapart.reproduce.runner import Outcome, _Clock, _Crew, _serve, run_plan, run_rows
 from tellapart.reproduce.table import RSUM, Row, Table
 from tellapart.reproduce.work import Bench, add_run
 from tellapart.training.recipe import Recipe
@@ -171,6 +175,49 @@ def test_a_broken_run_does_not_stop_the_others(pack: Path, tmp_path: Path) -> No
     broken = replace(TABLE, rows=(Row("bad", "vse++", ("base.optimiser.kind=none-such",)), Row("good", "vse")))
     outcome = run_rows([broken], pack, cache=tmp_path, share=SHARE, tell=quiet)
     assert len(outcome.done) == 1 and "none-such" in next(iter(outcome.failed.values()))
+
+
+def test_a_worker_ends_where_a_job_broke(pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is wrong with the input leaves the process sound; what else was raised may not."""
+    troubles = iter([InputError("not this one"), RuntimeError("an illegal memory access was encountered")])
+
+    def do_job(*_: object) -> float:
+        raise next(troubles)
+
+    monkeypatch.setattr(runner, "do_job", do_job)
+    ours, theirs = multiprocessing.Pipe()
+    for _ in range(3):
+        ours.send("a job")
+    _serve(theirs, Bench(pack, tmp_path), "cpu", torch.get_num_threads())
+    assert ours.recv() == (0.0, "not this one", False)
+    _, trouble, broken = ours.recv()
+    assert broken and "illegal memory access" in trouble and not ours.poll()
+
+
+def crew_of_one(pack: Path, cache: Path, measures: tuple[str, ...]) -> _Crew:
+    """Has two jobs to do; the one that comes first has these measures."""
+    table = replace(TABLE, rows=(Row("a", "vse"), Row("b", "vse++")))
+    first, *others = plan([table], Pack(pack), (), 1, SHARE, Cache(cache)).jobs
+    pending = {job.key: job for job in (replace(first, measures=measures, needed_later=True), *others)}
+    return _Crew(pending, Bench(pack, cache), ["cpu"], 1, _Clock(Cache(cache), None), Outcome(), quiet)
+
+
+@pytest.mark.slow
+def test_a_worker_whose_job_broke_is_replaced(pack: Path, tmp_path: Path) -> None:
+    crew = crew_of_one(pack, tmp_path, ("none-such",))
+    crew.work()
+    (failed,) = crew.outcome.failed.values()
+    assert "KeyError: 'none-such'" in failed
+    assert len(crew.outcome.done) == 1 and not crew.outcome.left
+    assert list(crew.seats.values()) == [0]
+
+
+@pytest.mark.slow
+def test_workers_that_end_before_they_begin(pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_serve", sys.exit)  # which takes one argument
+    crew = crew_of_one(pack, tmp_path, ())
+    crew.work()
+    assert list(crew.outcome.failed.values()) == ["its process ended with exit code 1"] * 2 and not crew.outcome.left
 
 
 def trained(recipe: Recipe, pack: Path, out: Path) -> Path:

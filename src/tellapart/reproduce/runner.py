@@ -20,6 +20,9 @@ from tellapart.reproduce.jobs import Job, Plan, pending_jobs, plan
 from tellapart.reproduce.table import Table
 from tellapart.reproduce.work import Bench, do_job
 
+ENDING = 10.0
+"""Seconds that a worker has to end by itself."""
+
 
 @dataclass
 class Outcome:
@@ -141,7 +144,11 @@ def _one_by_one(
 
 
 class _Crew:
-    """Worker processes that each do one job after another; a worker that dies takes only its own job with it."""
+    """Worker processes that each do one job after another; a worker that dies takes only its own job with it.
+
+    One whose job broke is replaced: after some errors (a CUDA kernel that read where it may not) every later job in the
+    same process would fail too.
+    """
 
     def __init__(
         self,
@@ -160,7 +167,8 @@ class _Crew:
         self.doing: dict[Connection, Job] = {}
         self.processes: dict[Connection, multiprocessing.process.BaseProcess] = {}
         self.idle: list[Connection] = []
-        self.hired = 0
+        self.seats: dict[Connection, int] = {}
+        """Which worker each is, from 0: one that replaces another sits at the same device."""
 
     def work(self) -> None:
         try:
@@ -192,27 +200,38 @@ class _Crew:
 
     def _hire(self) -> Connection:
         ours, theirs = self.context.Pipe()
-        device = self.devices[self.hired % len(self.devices)]
+        seat = min(set(range(self.size)) - set(self.seats.values()))
+        device = self.devices[seat % len(self.devices)]
         # A GPU's process needs one thread to feed it; more would only take cores from the others.
         threads = 1 if device.startswith("cuda") else max(1, (os.cpu_count() or 1) // self.size)
         process = self.context.Process(target=_serve, args=(theirs, self.bench, device, threads), daemon=True)
         process.start()
         theirs.close()
-        self.hired += 1
-        self.processes[ours] = process
+        self.processes[ours], self.seats[ours] = process, seat
         return ours
+
+    def _dismiss(self, connection: Connection) -> int | None:
+        """Forget a worker that has ended or is about to; gives its exit code."""
+        process = self.processes.pop(connection)
+        self.seats.pop(connection)
+        connection.close()
+        process.join(ENDING)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        return process.exitcode
 
     def _take_back(self, connection: Connection) -> None:
         job = self.doing.pop(connection)
         try:
-            seconds, trouble = connection.recv()
-        except EOFError:
-            process = self.processes.pop(connection)
-            process.join()
-            self.outcome.failed[job.label] = f"its process ended with exit code {process.exitcode}"
-            self.tell(f"failed: {job.label}: {self.outcome.failed[job.label]}")
-            return
-        self.idle.append(connection)
+            seconds, trouble, broken = connection.recv()
+        except (EOFError, ConnectionResetError):  # the second where it never read its job
+            seconds, trouble, broken = 0.0, None, True
+        if broken:
+            exit_code = self._dismiss(connection)
+            trouble = trouble or f"its process ended with exit code {exit_code}"
+        else:
+            self.idle.append(connection)
         if trouble is not None:
             self.outcome.failed[job.label] = trouble
             self.tell(f"failed: {job.label}: {trouble}")
@@ -224,7 +243,7 @@ class _Crew:
 
 
 def _serve(connection: Connection, bench: Bench, device: str, threads: int) -> None:
-    """A worker's life: take a job, do it, say how it went."""
+    """A worker's life: take a job, do it, say how it went; end where it broke."""
     import torch
 
     torch.set_num_threads(threads)
@@ -233,10 +252,14 @@ def _serve(connection: Connection, bench: Bench, device: str, threads: int) -> N
             job: Job = connection.recv()
         except EOFError:
             return
+        report: tuple[float, str | None, bool]
         try:
-            connection.send((do_job(job, bench, device), None))
+            report = do_job(job, bench, device), None, False
         except InputError as error:
-            connection.send((0.0, str(error)))
+            report = 0.0, str(error), False
         except Exception:
             # The crew must outlive one broken job; the whole story goes to whoever reads the outcome.
-            connection.send((0.0, traceback.format_exc()))
+            report = 0.0, traceback.format_exc(), True
+        connection.send(report)
+        if report[-1]:
+            return
