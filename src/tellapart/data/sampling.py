@@ -102,12 +102,7 @@ def draw_epoch(pack: Pack, sampling: Sampling, seed: tuple[int, ...]) -> list[Dr
     """All batches of one epoch as rows of the pack; `seed` is (seed, stage, epoch)."""
     random = np.random.default_rng(list(seed))
     parts = _parts(random.permutation(rows_to_draw(pack, sampling)), sampling)
-    if sampling.what == "pictures":
-        draws = [Draw(np.zeros(0, np.int64), part) for part in parts]
-    elif sampling.what == "texts" or sampling.captions_each is None:
-        draws = [Draw(part) for part in parts]
-    else:
-        draws = [Draw(_some_captions(pack, part, sampling.captions_each, random), part) for part in parts]
+    draws = [_draw(pack, part, sampling, random) for part in parts]
     if sampling.views.random:
         draws = [replace(draw, seed=(*seed, index)) for index, draw in enumerate(draws)]
     if sampling.steps is None:
@@ -116,6 +111,20 @@ def draw_epoch(pack: Pack, sampling: Sampling, seed: tuple[int, ...]) -> list[Dr
         more = draw_epoch(pack, replace(sampling, steps=None), (*seed, len(draws)))
         draws = draws + more
     return draws[: sampling.steps]
+
+
+def draw_few(pack: Pack, sampling: Sampling) -> Draw:
+    """A batch of the first and the last row, without cutting the whole epoch."""
+    rows = rows_to_draw(pack, sampling)
+    return _draw(pack, np.unique(rows[[0, -1]]), sampling, np.random.default_rng(0))
+
+
+def _draw(pack: Pack, rows: np.ndarray, sampling: Sampling, random: np.random.Generator) -> Draw:
+    if sampling.what == "pictures":
+        return Draw(np.zeros(0, np.int64), rows)
+    if sampling.what == "texts" or sampling.captions_each is None:
+        return Draw(rows)
+    return Draw(_some_captions(pack, rows, sampling.captions_each, random), rows)
 
 
 def steps_an_epoch(pack: Pack, sampling: Sampling) -> int:

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
-from tellapart.evaluation.captions import evaluate_captions, validate_captions
-from tellapart.evaluation.grounding import class_table, evaluate_grounding, evaluate_grounding_fully
-from tellapart.evaluation.retrieval import evaluate_retrieval, evaluate_retrieval_fully
+from tellapart.captioning.fast_path import as_captioner
+from tellapart.evaluation.captions import evaluate_captions, to_caption, validate_captions
+from tellapart.evaluation.grounding import class_table, evaluate_grounding, evaluate_grounding_fully, to_ground
+from tellapart.evaluation.retrieval import evaluate_retrieval, evaluate_retrieval_fully, to_match
 from tellapart.evaluation.self_retrieval import self_retrieval
 
 EVALUATIONS: dict[str, Callable[..., dict[str, float]]] = {
@@ -16,6 +17,17 @@ EVALUATIONS: dict[str, Callable[..., dict[str, float]]] = {
     "retrieval-full": evaluate_retrieval_fully,
     "self-retrieval": self_retrieval,
 }
+
+CHECKS: dict[str, Callable[..., object]] = {
+    "captions": to_caption,
+    "captions-full": to_caption,
+    "grounding": to_ground,
+    "grounding-full": to_ground,
+    "retrieval": to_match,
+    "retrieval-full": to_match,
+    "self-retrieval": lambda model, context, split: as_captioner(model),
+}
+"""Of evaluations that may refuse a model or a pack: `function(model, context, split)` that does so and no more."""
 
 TABLES: dict[str, Callable[..., list[dict[str, float | str]]]] = {"grounding": class_table}
 """Evaluations that also have a table of many rows, written beside their figures."""

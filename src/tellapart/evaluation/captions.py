@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tellapart.captioning.fast_path import as_captioner, predictions
+from tellapart.data.pack import Split
 from tellapart.data.sampling import captioned
 from tellapart.decoding import Constraints, Decoded, bad_endings, beam, greedy
 from tellapart.errors import InputError
@@ -28,12 +29,17 @@ CHUNK = 256
 MAX_WORDS = 20
 
 
+def to_caption(model: nn.Module, context: Context, split: str) -> tuple[Captioner, Split]:
+    """The model once it is known to be a captioner, and what it is to be judged on."""
+    return as_captioner(model), captioned(context.pack, split)
+
+
 @torch.no_grad()
 def validate_captions(model: nn.Module, context: Context, split: str) -> dict[str, float]:
     """Loss a word over all references, and CIDEr-D of greedy captions on word ids; torch and numpy only."""
-    captioner, was_training = as_captioner(model), model.training
+    captioner, rows = to_caption(model, context, split)
+    was_training = model.training
     model.eval()
-    rows = captioned(context.pack, split)
     figures = {"loss": mean_loss(captioner, context, rows.captions)}
     figures["cider"] = token_cider(context, rows.pictures, decode(captioner, context, rows.pictures, width=1).tokens)
     model.train(was_training)
@@ -46,9 +52,9 @@ def evaluate_captions(model: nn.Module, context: Context, split: str) -> dict[st
 
     Captions are compared with the references as they were given, through the same tokeniser as the COCO script's.
     """
-    captioner, was_training = as_captioner(model), model.training
+    captioner, rows = to_caption(model, context, split)
+    was_training = model.training
     model.eval()
-    rows = captioned(context.pack, split)
     said = decode(captioner, context, rows.pictures, width=3)
     figures = {
         "loss": mean_loss(captioner, context, rows.captions),

@@ -85,8 +85,10 @@ def drawn_figures(found: Grounding, drawn: np.ndarray) -> dict[str, np.ndarray]:
     return samples
 
 
-def ground(model: nn.Module, context: Context, split: str) -> Grounding:
-    """Judge a captioner or a matcher on the annotated pictures of a split."""
+def to_ground(
+    model: nn.Module, context: Context, split: str
+) -> tuple[Captioner | LookingMatcher, ObjectWords, np.ndarray]:
+    """The model once it is known to look with words, and the objects and captions [C] it is to be judged by."""
     objects = open_objects(context.pack)
     if not isinstance(model, Captioner | LookingMatcher):
         raise InputError(f"{type(model).__name__} neither captions nor looks with words, so its gaze cannot be judged.")
@@ -96,16 +98,22 @@ def ground(model: nn.Module, context: Context, split: str) -> Grounding:
     captions = rows.captions[objects.annotated[rows.captions] & (context.pack.owner[rows.captions] >= 0)]
     if not len(captions):
         raise InputError(f"No caption of the split '{split}' of {context.pack.folder} has phrases to judge by.")
+    return model, objects, captions
+
+
+def ground(model: nn.Module, context: Context, split: str) -> Grounding:
+    """Judge a captioner or a matcher on the annotated pictures of a split."""
+    looking, objects, captions = to_ground(model, context, split)
     pictures = np.unique(context.pack.owner[captions])
     was_training = model.training
     model.eval()
     try:
         with torch.no_grad():
-            attention, losses = _read(model, context, objects, captions)
+            attention, losses = _read(looking, context, objects, captions)
             figures = _accuracies(attention, len(objects.classes)) | losses
             judged, said = None, None
-            if not isinstance(model, LookingMatcher):
-                judged, said, spoken = _speak(model, context, objects, pictures, captions)
+            if not isinstance(looking, LookingMatcher):
+                judged, said, spoken = _speak(looking, context, objects, pictures, captions)
                 figures |= spoken
     finally:
         model.train(was_training)

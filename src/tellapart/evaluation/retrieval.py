@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tellapart.data.pack import CAPTION_IDS
+from tellapart.data.pack import CAPTION_IDS, Split
 from tellapart.data.sampling import captioned
 from tellapart.errors import InputError
 from tellapart.metrics.bootstrap import intervals
@@ -90,11 +90,16 @@ def evaluate_with_cxc(model: nn.Module, context: Context, split: str, files: Seq
     return figures | {f"cxc_{name}": value for name, value in with_cxc.items()}
 
 
-def score_split(model: nn.Module, context: Context, split: str, chunk: int = CHUNK) -> SplitScores:
-    """The score matrix of a split. Sentences are encoded shortest first, so that little is padded."""
+def to_match(model: nn.Module, context: Context, split: str) -> tuple[Matcher, Split]:
+    """The model once it is known to be a matcher, and what it is to be judged on."""
     if not isinstance(model, Matcher):
         raise InputError(f"Retrieval needs a matcher, and {type(model).__name__} is none.")
-    rows = captioned(context.pack, split)
+    return model, captioned(context.pack, split)
+
+
+def score_split(model: nn.Module, context: Context, split: str, chunk: int = CHUNK) -> SplitScores:
+    """The score matrix of a split. Sentences are encoded shortest first, so that little is padded."""
+    matcher, rows = to_match(model, context, split)
     pictures, captions = rows.pictures, rows.captions
     owner = torch.from_numpy(np.searchsorted(pictures, context.pack.owner[captions]))
     lengths = context.pack.offsets[captions + 1] - context.pack.offsets[captions]
@@ -104,11 +109,11 @@ def score_split(model: nn.Module, context: Context, split: str, chunk: int = CHU
     try:
         with torch.no_grad():
             texts = [
-                model.encode_text(context.batches.texts(captions[order[start : start + chunk]]))
+                matcher.encode_text(context.batches.texts(captions[order[start : start + chunk]]))
                 for start in range(0, len(captions), chunk)
             ]
             parts = [
-                _score_rows(model, context, pictures[start : start + chunk], texts)
+                _score_rows(matcher, context, pictures[start : start + chunk], texts)
                 for start in range(0, len(pictures), chunk)
             ]
     finally:

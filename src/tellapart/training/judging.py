@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -70,8 +70,7 @@ def judge(
                 judged = validation_losses(objective, context, stage, earlier)
             else:
                 judged = EVALUATIONS[stage.evaluation](kept, context, stage.validation_split)
-            if stage.monitor not in judged:
-                raise InputError(f"'{stage.monitor}' is not among the evaluation's figures: {', '.join(judged)}.")
+            check_monitor(stage, judged)
             value = judged[stage.monitor] * (-1 if stage.monitor == "loss" else 1)
             if position.best is None or value > position.best:
                 position.best, position.stale = value, 0
@@ -80,6 +79,11 @@ def judge(
                 position.stale += 1
     judged, position.best, position.stale = agree((judged, position.best, position.stale))
     return judged
+
+
+def check_monitor(stage: Stage, figures: Collection[str]) -> None:
+    if stage.monitor not in figures:
+        raise InputError(f"'{stage.monitor}' is not among the evaluation's figures: {', '.join(figures)}.")
 
 
 def validation_losses(

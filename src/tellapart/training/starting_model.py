@@ -12,7 +12,7 @@ from tellapart.objectives.context import Context
 from tellapart.training.recipe import Stage
 
 
-def starting_model(stage: Stage, context: Context) -> nn.Module:
+def starting_model(stage: Stage, context: Context, quiet: bool = False) -> nn.Module:
     """Build the stage's model, or go on with an earlier one, or both: a new model with every weight that fits."""
     model = None if stage.model is None else stage.model.build(context.inputs)
     if model is not None and any(parameter.numel() == 0 for parameter in model.parameters()):
@@ -37,7 +37,7 @@ def starting_model(stage: Stage, context: Context) -> nn.Module:
         fitting = {k: v for k, v in source.state_dict().items() if k in own and own[k].shape == v.shape}
         if not fitting:
             raise InputError(f"Stage '{stage.name}': no weight of '{stage.start}' fits its model.")
-        if stage.start not in context.models and len(fitting) < len(own):
+        if not quiet and stage.start not in context.models and len(fitting) < len(own):
             print(
                 f"Stage '{stage.name}' takes {len(fitting)} of its model's {len(own)} weights from {stage.start}; the "
                 "others have another name or shape there and start fresh.",

@@ -30,10 +30,11 @@ from tellapart.training.checks import check_features, check_recipe
 from tellapart.training.judging import earlier_losses, judges
 from tellapart.training.log import Log
 from tellapart.training.loop import Desk, train_stage
-from tellapart.training.needed_stages import chosen_stages, idle_stages
+from tellapart.training.needed_stages import chosen_stages, finished_stages, idle_stages
 from tellapart.training.progress import Progress
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.training.registry import override
+from tellapart.training.rehearsal import rehearse
 from tellapart.training.resuming import check_folder, is_whole, look_at
 from tellapart.training.run import (
     Run,
@@ -100,12 +101,15 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
     recipe, chosen, store = _checked(recipe, settings, pack)
     if settings.resume and is_whole(recipe, chosen, settings.out):
         return open_run(settings.out, device=device)
+    models: dict[str, nn.Module] = {}
+    context_of = partial(_context, pack=pack, store=store, device=device, settings=settings, models=models)
+    left = _left(recipe, chosen, settings)
+    if len(left) > 1:  # a single one is reached at once
+        rehearse(recipe, chosen, left, partial(context_of, settings=_small(settings)))
     barrier()  # all have looked at the folder before it changes
     position, checkpoint, log = _begin(recipe, chosen, settings, pack, store)
     progress = Progress(settings.quiet or not us.is_main)
 
-    models: dict[str, nn.Module] = {}
-    context_of = partial(_context, pack=pack, store=store, device=device, settings=settings, models=models)
     for index, stage in enumerate(recipe.stages):
         if stage.name not in chosen:
             continue
@@ -161,6 +165,17 @@ def _checked(recipe: Recipe, settings: TrainSettings, pack: Pack) -> tuple[Recip
     return recipe, chosen, store
 
 
+def _left(recipe: Recipe, chosen: frozenset[str], settings: TrainSettings) -> frozenset[str]:
+    """The chosen stages that are still to be trained."""
+    folders = [folder for folder in (settings.out, settings.base) if folder is not None]
+    return chosen.difference(*(finished_stages(recipe, folder) for folder in folders))
+
+
+def _small(settings: TrainSettings) -> TrainSettings:
+    """For what reads few rows: they need not lie on the device a second time."""
+    return replace(settings, resident=False)
+
+
 def _begin(
     recipe: Recipe, chosen: frozenset[str], settings: TrainSettings, pack: Pack, store: FeatureStore | None
 ) -> tuple[Position, Path | None, Log | None]:
@@ -193,9 +208,7 @@ def _desk(
 ) -> Desk:
     stage = recipe.stages[index]
     best = best_path(settings.out, stage.name)
-    # Validation reads few rows: they need not lie on the device a second time.
-    small = replace(settings, resident=False)
-    knowing = [(judge, context_of(judge, settings=small)) for judge in judges(recipe, index)]
+    knowing = [(judge, context_of(judge, settings=_small(settings))) for judge in judges(recipe, index)]
     return Desk(
         settings.out / "checkpoints",
         log,
