@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tellapart.data import unpaired
 from tellapart.data.batches import Batches
 from tellapart.data.concepts_column import PICTURE_CONCEPTS, PICTURE_SCORES, SENTENCE_CONCEPTS, stored_dictionary
 from tellapart.data.join import JoinOptions, join
@@ -143,6 +144,21 @@ def test_what_has_no_concepts_is_refused_before_a_pack_is_written(tmp_path: Path
     with pytest.raises(InputError, match=r"a has no detections .* --regions-from"):
         join_unpaired(Pack(pictures.folder), corpus, tmp_path / "c", filters=KEEP_ALL)
     assert not (tmp_path / "c").exists()
+
+
+def test_a_join_that_is_cut_short_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pictures, corpus, folder = picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c"
+    for older in (False, True):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(unpaired, "annotate_concepts", cut_short)
+            join_unpaired(pictures, corpus, folder, filters=KEEP_ALL)
+        assert folder.exists() == older and not list(tmp_path.glob(".*"))
+        whole = join_unpaired(pictures, corpus, folder, filters=KEEP_ALL).pack
+        assert whole.has_column(PICTURE_CONCEPTS) and whole.feature_names() == ["vectors"]
+
+
+def cut_short(*given: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_wrong_packs_are_refused(tmp_path: Path) -> None:

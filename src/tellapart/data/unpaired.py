@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tellapart.data.concepts_column import ConceptReport, annotate_concepts, check_concepts
+from tellapart.data.files import atomic_folder
 from tellapart.data.pack import NO_PICTURE, Caption, Pack, write_pack
 from tellapart.errors import InputError
 from tellapart.text.concepts import ConceptDictionary
@@ -58,7 +59,7 @@ def join_unpaired(
     least_score: float = 0.3,
     most: int = 5,
 ) -> Joined:
-    """Write a pack of `pictures`' pictures and `corpus`' sentences with their concepts.
+    """Write a pack of `pictures`' pictures and `corpus`' sentences with their concepts, in one go.
 
     Features of the picture pack come along (hard links where the disk allows), since its pictures keep their rows.
     """
@@ -75,20 +76,22 @@ def join_unpaired(
     captions = _corpus_captions(corpus, kept, filters.held_out) + _scored_captions(pictures)
     rules: dict[str, Any] = dict(pictures.manifest.get("rules", {}))
     rules |= {"unpaired": {"pictures": pictures.fingerprint, "corpus": corpus.fingerprint, "filters": asdict(filters)}}
-    pack = write_pack(
-        folder,
-        f"{pictures.manifest['name']} with {corpus.manifest['name']}",
-        os.path.abspath(pictures.folder / pictures.manifest.get("root", "")),
-        pictures.pictures,
-        captions,
-        vocabulary,
-        rules,
-        detections=list(pictures.detections.values()),
-        report={"corpus": counts},
-    )
-    for name in pictures.feature_names():
-        shutil.copytree(pictures.feature_folder(name), pack.feature_folder(name), copy_function=_link_or_copy)
-    return Joined(pack, annotate_concepts(pack, dictionary, least_score, most), counts)
+    with atomic_folder(folder) as partial:  # features and concepts belong to it as much as the words do
+        pack = write_pack(
+            partial,
+            f"{pictures.manifest['name']} with {corpus.manifest['name']}",
+            os.path.abspath(pictures.folder / pictures.manifest.get("root", "")),
+            pictures.pictures,
+            captions,
+            vocabulary,
+            rules,
+            detections=list(pictures.detections.values()),
+            report={"corpus": counts},
+        )
+        for name in pictures.feature_names():
+            shutil.copytree(pictures.feature_folder(name), pack.feature_folder(name), copy_function=_link_or_copy)
+        report = annotate_concepts(pack, dictionary, least_score, most)
+    return Joined(Pack(folder), report, counts)
 
 
 def corpus_vocabulary(corpus: Pack, dictionary: ConceptDictionary, least_count: int) -> Vocabulary:

@@ -1,0 +1,101 @@
+"""What a training step costs without pairs: R2M's stages beside UC-GAN's, on made-up pictures and sentences.
+
+    python -m benchmarks unsupervised [--device cuda]
+
+The recipes' own models, objectives and batches; the best of a few steps counts. The last column is a step's time over
+that of R2M's third stage, the one that learns from pictures as UC-GAN's rewards do.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from tellapart.data.batches import Batches
+from tellapart.data.files import save_array, write_json
+from tellapart.data.pack import NO_PICTURE, Caption, Detections, Pack, Picture, write_pack
+from tellapart.data.sampling import draw_epoch
+from tellapart.data.unpaired import CorpusFilter, join_unpaired
+from tellapart.objectives.context import Context
+from tellapart.recipes import find_recipe
+from tellapart.text.concepts import ConceptDictionary
+from tellapart.text.vocabulary import Vocabulary
+from tellapart.training.feed import made
+from tellapart.training.optimisers import build_optimiser
+from tellapart.training.recipe import Stage
+from tellapart.training.run import inputs_for
+from tellapart.training.starting_model import starting_model
+from tellapart.vision.store import FeatureStore
+
+PICTURES, SENTENCES, WORDS, WIDTH, STEPS = 600, 6000, 6000, 1280, 3
+YARDSTICK = ("r2m", "pictures")
+
+
+def main(device: str = "cpu") -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        pack = _made_up_pack(Path(folder))
+        seconds = {}
+        for recipe in (find_recipe("r2m"), find_recipe("uc-gan")):
+            models: dict[str, nn.Module] = {}
+            for stage in recipe.stages:
+                seconds[recipe.name, stage.name] = _step_seconds(stage, pack, torch.device(device), models)
+    print(f"{'recipe, stage':28} {'ms a step':>10} {'ratio':>6}")
+    for (recipe, stage), spent in seconds.items():
+        print(f"{f'{recipe}, {stage}':28} {1000 * spent:10.1f} {spent / seconds[YARDSTICK]:6.2f}")
+
+
+def _step_seconds(stage: Stage, pack: Pack, device: torch.device, models: dict[str, nn.Module]) -> float:
+    """The best of some steps of a stage that begins with the last of `models`, which its model joins."""
+    store = FeatureStore(pack.feature_folder("vector"))
+    inputs = inputs_for(pack.vocabulary, {"width": store.width, "rows": store.most_rows}, load_pretrained=True)
+    batches = Batches(pack, store, stage.sampling.columns, device, stage.sampling.longest)
+    context = Context(pack, inputs, batches, store, device, models=models)
+    torch.manual_seed(0)
+    model = starting_model(stage, context)
+    learner = stage.objective.build(model, context).to(device)
+    optimiser = build_optimiser(stage.optimiser, learner)
+    best = float("inf")
+    for draw in draw_epoch(pack, stage.sampling, (0, 0, 0))[: STEPS + 1]:  # the first warms up: slow, never the best
+        batch = made(batches, draw)
+        _settle(device)
+        started = time.perf_counter()
+        learner(batch)["loss"].backward()
+        optimiser.step()
+        optimiser.zero_grad()
+        _settle(device)
+        best = min(best, time.perf_counter() - started)
+    models[stage.name] = models["previous"] = model
+    return best
+
+
+def _settle(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def _made_up_pack(folder: Path) -> Pack:
+    random = np.random.default_rng(0)
+    concepts = ConceptDictionary.coco().concepts
+    words = (*(f"w{index}" for index in range(WORDS)), *(concept for concept in concepts if " " not in concept))
+    corpus = []
+    for _ in range(SENTENCES):
+        said = (*(words[i] for i in random.integers(0, len(words), 10)), "person", "dog")
+        corpus.append(Caption(NO_PICTURE, " ".join(said), said, "train"))
+    names = [tuple(concepts[i] for i in random.integers(0, len(concepts), 4)) for _ in range(PICTURES)]
+    found = [Detections(row, ((0.0, 0.0, 1.0, 1.0),) * 4, (0.9,) * 4, seen) for row, seen in enumerate(names)]
+    pictures = [Picture(str(row), "", "train") for row in range(PICTURES)]
+    seen_pack = write_pack(
+        folder / "pictures", "made-up", "", pictures, [], Vocabulary.from_words(["a"]), {}, detections=found
+    )
+    own = seen_pack.feature_folder("vector")
+    own.mkdir(parents=True)
+    random.standard_normal((PICTURES, WIDTH), dtype=np.float32).astype(np.float16).tofile(own / "values.f16")
+    save_array(own / "offsets.npy", np.arange(PICTURES + 1))
+    write_json(own / "features.json", {"kind": "vector", "width": WIDTH})
+    text = write_pack(folder / "corpus", "made-up", "", [], corpus, Vocabulary.from_words(words), {})
+    return join_unpaired(seen_pack, text, folder / "joined", filters=CorpusFilter(least_count=1)).pack
