@@ -54,13 +54,14 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
     run = open_run(options.run, device=options.device)
     context = context_for(run, Pack(options.data), options.features, options.device)
     name = options.evaluation or run.last_stage.evaluation
+    rows: list[dict[str, float | str]] = []
     with torch.no_grad():
         if options.cxc:
             figures = evaluate_with_cxc(run.model, context, options.split, options.cxc)
+        elif name in TABLES:
+            figures, rows = TABLES[name](run.model, context, options.split)
         else:
             figures = fullest_evaluation(name)(run.model, context, options.split)
-        table = TABLES.get(name)
-        rows = table(run.model, context, options.split) if table else []
     out = options.out or default_place(str(options.run), options.split)
     if out is not None:
         write_json(out, figures)

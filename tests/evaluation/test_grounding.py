@@ -16,7 +16,13 @@ from tellapart.data.batches import Batches
 from tellapart.data.object_words import ObjectSettings, annotate_objects
 from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS
-from tellapart.evaluation.grounding import class_table, evaluate_grounding, evaluate_grounding_fully
+from tellapart.evaluation.grounding import (
+    class_table,
+    evaluate_grounding,
+    evaluate_grounding_fully,
+    ground,
+    ground_with_classes,
+)
 from tellapart.matching.scan import SCAN
 from tellapart.matching.vse import VSE
 from tellapart.objectives.context import Context
@@ -135,6 +141,7 @@ def test_real_models_run_through(context: Context) -> None:
     torch.manual_seed(0)
     captioner = UpDown(hidden=16, attention=8).build(context.inputs)
     figures = evaluate_grounding_fully(captioner, context, "val")
+    assert ground_with_classes(captioner, context, "val")[0] == figures
     for name in ("attention_accuracy", "f1_all", "f1_loc"):
         assert figures[f"{name}_low"] <= figures[name] + 1e-3 and figures[name] <= figures[f"{name}_high"] + 1e-3
     for nouns in (False, True):
@@ -145,7 +152,7 @@ def test_real_models_run_through(context: Context) -> None:
 def test_one_row_a_class(context: Context) -> None:
     """Two pictures with two annotated captions each: dogs are said twice and judged against four. Recall of the men is
     0, whether or not unsaid ones count, since they are said and looked for in the wrong place."""
-    rows = class_table(Parrot(context, "a dog watches two men", {"dog": 0}), context, "val")
+    rows = class_table(ground(Parrot(context, "a dog watches two men", {"dog": 0}), context, "val"), context)
     assert [row["class"] for row in rows] == ["dog", "man"]
     assert rows[0] == {
         "class": "dog",
@@ -162,12 +169,12 @@ def test_one_row_a_class(context: Context) -> None:
 
 def test_a_class_that_some_captions_lack(context: Context) -> None:
     """Only the dog is said: the men count as missed in recall_all (0 of 4), and nothing is left of them for loc."""
-    rows = class_table(Parrot(context, "a dog", {"dog": 0}), context, "val")
+    rows = class_table(ground(Parrot(context, "a dog", {"dog": 0}), context, "val"), context)
     assert [(row["class"], row["said"], row["recall_all"], row["recall_loc"]) for row in rows] == [
         ("dog", 2, 100.0, 100.0),
         ("man", 0, 0.0, 0.0),
     ]
-    assert set(class_table(Pointer(0), context, "val")[0]) == {"class", "words", "attention_accuracy"}
+    assert set(class_table(ground(Pointer(0), context, "val"), context)[0]) == {"class", "words", "attention_accuracy"}
 
 
 def test_what_cannot_be_judged_is_refused(context: Context, tmp_path: Path) -> None:

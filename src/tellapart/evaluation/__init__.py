@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tellapart.captioning.fast_path import as_captioner
 from tellapart.evaluation.captions import evaluate_captions, to_caption, validate_captions
-from tellapart.evaluation.grounding import class_table, evaluate_grounding, evaluate_grounding_fully, to_ground
+from tellapart.evaluation.grounding import evaluate_grounding, evaluate_grounding_fully, ground_with_classes, to_ground
 from tellapart.evaluation.retrieval import evaluate_retrieval, evaluate_retrieval_fully, to_match
 from tellapart.evaluation.self_retrieval import self_retrieval
 
@@ -29,5 +29,7 @@ CHECKS: dict[str, Callable[..., object]] = {
 }
 """Of evaluations that may refuse a model or a pack: `function(model, context, split)` that does so and no more."""
 
-TABLES: dict[str, Callable[..., list[dict[str, float | str]]]] = {"grounding": class_table}
-"""Evaluations that also have a table of many rows, written beside their figures."""
+TABLES: dict[str, Callable[..., tuple[dict[str, float], list[dict[str, float | str]]]]] = {
+    "grounding": ground_with_classes
+}
+"""Evaluations that also have a table of many rows, written beside their full figures."""

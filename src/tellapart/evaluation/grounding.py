@@ -64,7 +64,18 @@ def evaluate_grounding(model: nn.Module, context: Context, split: str) -> dict[s
 
 def evaluate_grounding_fully(model: nn.Module, context: Context, split: str) -> dict[str, float]:
     """`evaluate_grounding` with 95% intervals over pictures, what regions allow, and the greedy captions' scores."""
+    return _full_figures(ground(model, context, split), context, split)
+
+
+def ground_with_classes(
+    model: nn.Module, context: Context, split: str
+) -> tuple[dict[str, float], list[dict[str, float | str]]]:
+    """`evaluate_grounding_fully` and `class_table` of one judgement."""
     found = ground(model, context, split)
+    return _full_figures(found, context, split), class_table(found, context)
+
+
+def _full_figures(found: Grounding, context: Context, split: str) -> dict[str, float]:
     figures = dict(found.figures)
     if found.said is not None:
         figures["token_cider"] = figures.pop("cider")
@@ -237,10 +248,9 @@ def _mentioned(context: Context, objects: ObjectWords, pictures: np.ndarray) -> 
     return objects.token_class[token[inside]].astype(np.int64), owner[inside]
 
 
-def class_table(model: nn.Module, context: Context, split: str) -> list[dict[str, float | str]]:
+def class_table(found: Grounding, context: Context) -> list[dict[str, float | str]]:
     """One row a class that the split annotates, the most frequent first: how often it is annotated and said, and its
     accuracy, precision and recall in percent: what F1_all and F1_loc are means of."""
-    found = ground(model, context, split)
     classes = len(found.classes)
     rates: dict[str, np.ndarray] = {}
     rates["attention_accuracy"], words = class_rates(found.attention, classes)
