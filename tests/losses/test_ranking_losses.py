@@ -71,8 +71,8 @@ def test_against_a_loop_over_pairs(name: str, seed: int, pictures: int, extra: i
 @pytest.mark.parametrize(
     ("loss", "expected"),
     [
-        # Pair 0 (0.8): caption 0.7 -> .2+.7-.8 = .1, picture 0.5 -> 0. Pair 1 (0.6): caption .5 -> .1,
-        # picture .7 -> .3. (SumOfHinges(0.2, "sum"), 0.5),
+        # Pair 0 (.8): caption .7 -> .2+.7-.8 = .1, picture .5 -> 0. Pair 1 (.6): caption .5 -> .1, picture .7 -> .3.
+        (SumOfHinges(0.2, "sum"), 0.5),
         (HardestNegativeHinge(0.2, "sum"), 0.5),
         (HardestNegativeContrast(0.2, 0.1, "mean"), 0.5 / 0.1 / 2),
         # No hinge, no margin: (.7-.8) + (.5-.8) + (.5-.6) + (.7-.6) = -.4, over tau 0.1 and two pairs.
