@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tellapart.errors import InputError
-from tellapart.metrics.recall import best_ranks, fold_recall, own_sentences, r_precision, recall
+from tellapart.metrics.recall import Ranks, best_ranks, fold_recall, own_sentences, r_precision, recall, summarise
 
 
 def naive_recall(scores: Tensor, owner: Tensor, cutoff: int) -> tuple[float, float]:
@@ -48,6 +48,13 @@ def test_by_hand() -> None:
     found = recall(torch.tensor([[0.1, 0.9, 0.5], [0.2, 0.8, 0.7]]), torch.tensor([0, 0, 1]))
     assert found["i2t_r1"] == 50 and found["t2i_r1"] == pytest.approx(200 / 3)
     assert found["i2t_r5"] == 100 and found["t2i_median"] == 1
+
+
+def test_the_median_of_an_even_number_of_queries() -> None:
+    """Ranks 0 and 3, counted from 0: their middle is 1.5, rounded down and counted from 1 that is 2."""
+    ranks = Ranks(torch.tensor([0, 3]), torch.tensor([0, 3, 4]), torch.tensor([0, 1, 1]))
+    found = summarise(ranks)
+    assert found["i2t_median"] == 2 and found["t2i_median"] == 4
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan")])

@@ -74,7 +74,9 @@ def summarise(ranks: Ranks) -> dict[str, float]:
         for cutoff in CUTOFFS
     }
     rsum = sum(found.values())
-    medians = {f"{name}_median": float(direction.median().item()) + 1 for name, direction in directions.items()}
+    # Of an even number of queries the mean of the middle two, rounded down, as VSE++ and its successors count.
+    middles = {name: direction.double().quantile(0.5).floor().item() for name, direction in directions.items()}
+    medians = {f"{name}_median": middle + 1 for name, middle in middles.items()}
     return {**found, "rsum": rsum, **medians}
 
 
