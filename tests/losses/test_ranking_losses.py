@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from tellapart.errors import InputError
+from tellapart.losses import Contrast
 from tellapart.losses.hardest_negative_contrast import HardestNegativeContrast
 from tellapart.losses.hinge import HardestNegativeHinge, SumOfHinges
 from tellapart.losses.info_nce import InfoNCE
@@ -87,6 +89,14 @@ def test_against_a_loop_over_pairs(name: str, seed: int, pictures: int, extra: i
 def test_worked_by_hand(loss: nn.Module, expected: float) -> None:
     """Two pictures, two captions: s = [[.8, .7], [.5, .6]]; the arithmetic stands beside each case."""
     assert loss(HAND, torch.tensor([0, 1])).item() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["info-nce", "multimodal", "hardest-negative-contrast"])
+@pytest.mark.parametrize("temperature", [0.0, -0.1, math.nan])
+def test_a_temperature_that_is_not_positive_is_refused(loss: str, temperature: float) -> None:
+    """It would turn all scores into NaN, or the ranking round."""
+    with pytest.raises(InputError, match="temperature must be positive"):
+        Contrast(loss, temperature=temperature).build()
 
 
 def test_convse_plus_plus_is_the_hinge_over_tau() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from tellapart.errors import InputError
 from tellapart.losses import Contrast
 from tellapart.matching import MATCHERS
 from tellapart.matching.ltd_baseline import LTDBaseline
@@ -103,3 +104,17 @@ def test_settings_are_plain_values_with_a_word_on_each(kind: str) -> None:
     config = MATCHERS[kind]()
     for field in dataclasses.fields(config):
         assert isinstance(getattr(config, field.name), int | float | str | bool | tuple)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (LTDBaseline(compat="coded"), "not as in 'coded'"),
+        (TERN(heads=3), "3 heads must share each width equally, and embedding is 1024"),
+        (TERN(heads=0), "0 heads"),
+        (TERN(word_width=510), "word_width is 510"),
+    ],
+)
+def test_settings_that_fit_nothing_are_refused(config: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=said):
+        config.build(tiny_context(tmp_path).inputs)

@@ -86,6 +86,11 @@ def test_a_matcher_with_word_vectors_is_refused(tmp_path: Path) -> None:
         LatentTarget(column="targets").build(scan, context)
 
 
+def test_a_bound_below_zero_is_refused() -> None:
+    with pytest.raises(InputError, match=r"joining\.bound=-1"):
+        Joining(bound=-1.0).build()
+
+
 def test_missing_columns_are_refused(tmp_path: Path) -> None:
     context = tiny_context(tmp_path)
     with pytest.raises(InputError, match="no column 'elsewhere'"):

@@ -38,6 +38,13 @@ def test_mistakes_leave_no_run_behind(setting: str, said: str, tiny_pack: Path, 
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+def test_a_model_that_cannot_be_made_is_a_sentence(tiny_pack: Path, tmp_path: Path) -> None:
+    settings = TrainSettings(data=tiny_pack, out=tmp_path / "run", set=("base.model.embedding=0",), quiet=True)
+    with pytest.raises(InputError, match="The model of stage 'base' cannot be made: hidden_size"):
+        train_recipe(find_recipe("vse++"), settings)
+
+
 def plain_pack(
     folder: Path, captioned: tuple[str, ...], bare: tuple[str, ...] = (), unpaired: tuple[str, ...] = ()
 ) -> Pack:

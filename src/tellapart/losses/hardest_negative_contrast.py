@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from tellapart.losses.hinge import hardest_negatives
-from tellapart.losses.pairs import check_reduction, positives, reduce
+from tellapart.losses.pairs import check_reduction, check_temperature, positives, reduce
 
 
 class HardestNegativeContrast(nn.Module):
@@ -26,7 +26,7 @@ class HardestNegativeContrast(nn.Module):
     def __init__(self, margin: float | None = 0.2, temperature: float = 0.1, reduction: str = "mean") -> None:
         super().__init__()
         self.margin = margin
-        self.temperature = temperature
+        self.temperature = check_temperature(temperature)
         self.reduction = check_reduction(reduction)
 
     def forward(self, scores: Tensor, owner: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from tellapart.losses.pairs import caption_rivals, check_reduction, picture_rivals, positives, reduce
+from tellapart.losses.pairs import caption_rivals, check_reduction, check_temperature, picture_rivals, positives, reduce
 
 DIRECTIONS = {"added": 1.0, "halved": 0.5}
 
@@ -30,7 +30,7 @@ class InfoNCE(nn.Module):
         super().__init__()
         if directions not in DIRECTIONS:
             raise ValueError(f"directions must be one of {', '.join(DIRECTIONS)}, not '{directions}'")
-        self.temperature = temperature
+        self.temperature = check_temperature(temperature)
         self.directions = directions
         self.reduction = check_reduction(reduction)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from tellapart.losses.pairs import check_reduction, own_picture, positives, reduce, same_picture
+from tellapart.losses.pairs import check_reduction, check_temperature, own_picture, positives, reduce, same_picture
 
 
 class MultimodalContrast(nn.Module):
@@ -22,7 +22,7 @@ class MultimodalContrast(nn.Module):
 
     def __init__(self, temperature: float = 0.1, reduction: str = "mean") -> None:
         super().__init__()
-        self.temperature = temperature
+        self.temperature = check_temperature(temperature)
         self.reduction = check_reduction(reduction)
 
     def forward(self, scores: Tensor, owner: Tensor, among_pictures: Tensor, among_captions: Tensor) -> Tensor:

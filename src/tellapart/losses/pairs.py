@@ -45,6 +45,12 @@ def reduce(values: Tensor, reduction: str) -> Tensor:
     return total if reduction == "sum" else total / max(len(values), 1)
 
 
+def check_temperature(temperature: float) -> float:
+    if not temperature > 0:
+        raise ValueError(f"temperature must be positive, not {temperature:g}")
+    return temperature
+
+
 def check_reduction(reduction: str) -> str:
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, not '{reduction}'")

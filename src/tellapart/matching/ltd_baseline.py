@@ -11,6 +11,7 @@ from tellapart.encoders.backbone import own_backbone
 from tellapart.encoders.gru import SentenceBiGRU
 from tellapart.encoders.projection import ltd_head
 from tellapart.encoders.words import WordNoise, word_embedding
+from tellapart.errors import InputError
 from tellapart.scores import cosine, unit
 from tellapart.types import Encoded, Images, ModelInputs, Texts
 
@@ -81,4 +82,6 @@ class LTDBaseline:
     """Keep the backbone's batch norms on their running statistics."""
 
     def build(self, inputs: ModelInputs) -> LTDBaselineModel:
+        if self.compat not in ("paper", "code"):
+            raise InputError(f"LTD's baseline is built as in the paper or as in the code, not as in '{self.compat}'.")
         return LTDBaselineModel(self, inputs)

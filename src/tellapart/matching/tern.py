@@ -10,6 +10,7 @@ from tellapart.encoders.language import LanguageEncoder
 from tellapart.encoders.projection import linear
 from tellapart.encoders.transformer import RegionTransformer, TransformerStack, WordTransformer
 from tellapart.encoders.words import WordNoise
+from tellapart.errors import InputError
 from tellapart.scores import cosine, unit
 from tellapart.types import Encoded, Images, ModelInputs, Texts
 
@@ -80,4 +81,10 @@ class TERN:
     delete_words: float = 0.0
 
     def build(self, inputs: ModelInputs) -> TERNModel:
+        widths = {"embedding": self.embedding, "region_width": self.region_width}
+        if not self.bert:
+            widths["word_width"] = self.word_width
+        for name, width in widths.items():
+            if self.heads < 1 or width % self.heads:
+                raise InputError(f"TERN's {self.heads} heads must share each width equally, and {name} is {width}.")
         return TERNModel(self, inputs)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from tellapart.distributed import gather_rows
+from tellapart.errors import InputError
 from tellapart.losses.constraint import LagrangeConstraint
 
 
@@ -29,6 +30,8 @@ class Joining:
     """Momentum and dampening of lambda's ascent."""
 
     def build(self) -> ExtraLoss:
+        if self.bound < 0:
+            raise InputError(f"joining.bound={self.bound:g}: a bound is positive, or 0 for the dual loss.")
         if self.bound == 0:
             return ExtraLoss(self.weight, None)
         constraint = LagrangeConstraint(

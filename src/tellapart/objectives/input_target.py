@@ -80,6 +80,8 @@ class InputTarget:
     """code: softmax over time instead of over words, as LTD's released decoder has it."""
 
     def build(self, model: nn.Module, context: Context) -> InputTargetObjective:
+        if self.compat not in ("paper", "code"):
+            raise InputError(f"Input targets are decoded as in the paper or as in the code, not as in '{self.compat}'.")
         words = len(context.inputs.vocabulary)
         decoder: VectorToSentence | RegionsToSentence
         if self.from_regions:

@@ -12,9 +12,18 @@ from tellapart.objectives.context import Context
 from tellapart.training.recipe import Stage
 
 
+def _built(stage: Stage, context: Context) -> nn.Module:
+    try:
+        return stage.model.build(context.inputs)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"The model of stage '{stage.name}' cannot be made: {error}.") from error
+
+
 def starting_model(stage: Stage, context: Context, quiet: bool = False) -> nn.Module:
     """Build the stage's model, or go on with an earlier one, or both: a new model with every weight that fits."""
-    model = None if stage.model is None else stage.model.build(context.inputs)
+    model = None if stage.model is None else _built(stage, context)
     if model is not None and any(parameter.numel() == 0 for parameter in model.parameters()):
         raise InputError(
             f"The model of stage '{stage.name}' reads features, but the recipe has none (features=none); give it some, "
