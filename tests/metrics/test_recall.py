@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tellapart.errors import InputError
-from tellapart.metrics.recall import Ranks, best_ranks, fold_recall, own_sentences, r_precision, recall, summarise
+from tellapart.metrics.recall import (
+    Ranks,
+    best_ranks,
+    fold_recall,
+    own_sentences,
+    r_precision,
+    recall,
+    summarise,
+    thousand_folds,
+)
 
 
 def naive_recall(scores: Tensor, owner: Tensor, cutoff: int) -> tuple[float, float]:
@@ -84,6 +93,19 @@ def test_folds_are_averaged_and_independent() -> None:
         assert found[name] == pytest.approx(sum(fold[name] for fold in folds) / 5)
     with pytest.raises(InputError, match="cannot be cut into 5"):
         fold_recall(scores[:4, :8], owner[:8])
+
+
+def test_folds_have_a_thousand_pictures_however_large_the_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With folds of 2, from 10 pictures on: 15 pictures make 7 folds of 2, not 5 of 3, and 9 make none."""
+    monkeypatch.setattr("tellapart.metrics.recall.FOLD_SIZE", 2)
+    monkeypatch.setattr("tellapart.metrics.recall.FOLD_PICTURES", 10)
+    torch.manual_seed(0)
+    scores, owner = torch.randn(15, 15), torch.randperm(15)
+    found = thousand_folds(scores, owner)
+    kept = owner < 14
+    expected = fold_recall(scores[:14, kept], owner[kept], folds=7)
+    assert found == {f"1k_{name}": value for name, value in expected.items()}
+    assert thousand_folds(scores[:9, owner < 9], owner[owner < 9]) == {}
 
 
 @settings(max_examples=10, deadline=None)

@@ -16,7 +16,7 @@ from tellapart.errors import InputError
 from tellapart.metrics.bootstrap import intervals
 from tellapart.metrics.cxc import cxc_positives, cxc_recall, ratings_among, read_cxc
 from tellapart.metrics.ndcg import ndcg, rouge_relevance
-from tellapart.metrics.recall import fold_recall, own_sentences, r_precision, recall, retrieval_ranks
+from tellapart.metrics.recall import own_sentences, r_precision, recall, retrieval_ranks, thousand_folds
 from tellapart.objectives.context import Context
 from tellapart.protocols import Matcher
 from tellapart.types import Encoded
@@ -26,8 +26,6 @@ CHUNK = 256
 NDCG_CAPTIONS = 6000
 """nDCG compares every caption with every other: seconds for 5,000 of them, minutes for 25,000. Larger splits
 go without; `rouge_relevance` and `ndcg` are there to be called."""
-FOLD_PICTURES = 5000
-"""A split of this many pictures or more is also measured by COCO's 1K protocol."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +60,7 @@ def full_measures(found: SplitScores, texts: Sequence[str]) -> dict[str, float]:
         measures["t2i_ndcg_rouge"] = ndcg(found.scores, rouge_relevance(texts, found.owner))
     for name, interval in intervals(retrieval_ranks(found.scores, found.owner)).items():
         measures[f"{name}_low"], measures[f"{name}_high"] = interval.low, interval.high
-    if len(found.pictures) >= FOLD_PICTURES:
-        folds = fold_recall(found.scores, found.owner)
-        measures.update({f"1k_{name}": value for name, value in folds.items()})
-    return measures
+    return measures | thousand_folds(found.scores, found.owner)
 
 
 def evaluate_with_cxc(model: nn.Module, context: Context, split: str, files: Sequence[Path]) -> dict[str, float]:

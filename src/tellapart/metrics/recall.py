@@ -15,6 +15,8 @@ from torch import Tensor
 from tellapart.errors import InputError
 
 CUTOFFS = (1, 5, 10)
+FOLD_SIZE, FOLD_PICTURES = 1000, 5000
+"""Pictures of a fold in COCO's 1K protocol, and how many a split must have to be measured so."""
 CHUNK = 64 * 1024 * 1024
 """Elements of a score matrix looked at in one go."""
 
@@ -80,9 +82,19 @@ def summarise(ranks: Ranks) -> dict[str, float]:
     return {**found, "rsum": rsum, **medians}
 
 
+def thousand_folds(scores: Tensor, owner: Tensor) -> dict[str, float]:
+    """COCO's 1K protocol: `recall` in folds of 1,000 pictures and its mean, as `1k_` and the figure's name; nothing of
+    fewer than 5,000 pictures."""
+    if scores.shape[0] < FOLD_PICTURES:
+        return {}
+    whole = scores.shape[0] // FOLD_SIZE * FOLD_SIZE
+    kept = owner < whole
+    found = fold_recall(scores[:whole, kept], owner[kept], whole // FOLD_SIZE)
+    return {f"1k_{name}": value for name, value in found.items()}
+
+
 def fold_recall(scores: Tensor, owner: Tensor, folds: int = 5) -> dict[str, float]:
-    """COCO's 1K protocol: the test pictures cut into `folds` runs of equal size, `recall` in each, and the
-    mean.
+    """The pictures cut into `folds` runs of equal size, `recall` in each, and the mean.
 
     Pictures past the last whole fold are left out, as 5,000 pictures leave none.
     """

@@ -80,17 +80,23 @@ def _runs_of(row: Row, cache: Cache, data: Data, seeds: int | None) -> tuple[Res
     return tuple(sorted(fitting, key=lambda result: result.seed))
 
 
+def figure_of(column: Column, runs: tuple[Result, ...]) -> str:
+    """The figure that fills a column; the one in folds where the paper's is and all runs have it."""
+    folded = f"1k_{column.metric}"
+    has = column.in_folds and all(folded in run.figures.get(column.measure, {}) for run in runs)
+    return folded if has else column.metric
+
+
 def _cell(column: Column, runs: tuple[Result, ...], cache: Cache) -> Cell | None:
+    metric = figure_of(column, runs)
     values = {
-        run.seed: run.figures[column.measure][column.metric]
-        for run in runs
-        if column.metric in run.figures.get(column.measure, {})
+        run.seed: run.figures[column.measure][metric] for run in runs if metric in run.figures.get(column.measure, {})
     }
     if not values:
         return None
     first = min(values)
     key = next(run.key for run in runs if run.seed == first)
-    return Cell(values, bootstrap_draws(column.metric, cache.items(key, column.measure)))
+    return Cell(values, bootstrap_draws(metric, cache.items(key, column.measure)))
 
 
 def _curves(

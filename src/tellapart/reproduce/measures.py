@@ -17,9 +17,9 @@ from torch import Tensor
 
 from tellapart.data.files import read_json
 from tellapart.data.pack import Pack
-from tellapart.evaluation.retrieval import FOLD_PICTURES, SplitScores, score_split
+from tellapart.evaluation.retrieval import SplitScores, score_split
 from tellapart.metrics.ndcg import ndcg, rouge_relevance
-from tellapart.metrics.recall import fold_recall, own_sentences, r_precision, retrieval_ranks, summarise
+from tellapart.metrics.recall import own_sentences, r_precision, retrieval_ranks, summarise, thousand_folds
 from tellapart.reproduce.caption_measures import measure_captions, measure_self_retrieval
 from tellapart.reproduce.grounding_measure import measure_grounding
 from tellapart.reproduce.measured import Measured
@@ -41,9 +41,7 @@ def measure_retrieval(run: Run, pack: Pack, split: str, device: str) -> Measured
     ranks = retrieval_ranks(found.scores, found.owner)
     figures = summarise(ranks)
     figures["i2t_r_precision"] = r_precision(found.scores, own_sentences(found.owner, len(found.pictures)))
-    if len(found.pictures) >= FOLD_PICTURES:
-        folds = fold_recall(found.scores, found.owner)
-        figures.update({f"1k_{name}": value for name, value in folds.items()})
+    figures |= thousand_folds(found.scores, found.owner)
     arrays = (ranks.picture_to_text, ranks.text_to_picture, ranks.owner)
     return Measured(figures, {name: array.numpy().astype(np.int32) for name, array in zip(RANKS, arrays)})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tellapart.data.files import write_json, write_text
-from tellapart.reproduce.collect import Filled
+from tellapart.reproduce.collect import Filled, figure_of
 from tellapart.reproduce.plots import drawn_svg
 from tellapart.reproduce.statistics import Estimate
 from tellapart.reproduce.table import Column, Row
@@ -60,6 +60,8 @@ def honest_lines(filled: Filled) -> list[str]:
             "figures are lower than a full training gives, and rows that learn slowly suffer most."
         )
     lines.extend(filled.table.notes)
+    if any(figure_of(c, runs) != c.metric for c in filled.table.columns for runs in filled.results.values()):
+        lines.append("Recall is the mean over folds of 1,000 test pictures, as the paper's on COCO is.")
     lines.append(_hardware(filled))
     counts = {len(runs) for runs in filled.results.values()}
     pictures = "bootstrap interval over test pictures, [ ] its ends where the value is not its middle"

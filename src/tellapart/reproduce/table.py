@@ -17,6 +17,8 @@ class Column:
     measure: str = "retrieval"
     """What makes the figure: a name in `measures.MEASURES`, or in `caption_measures.LATER`."""
     decimals: int = 1
+    in_folds: bool = False
+    """Where a test split is large enough, the mean over folds of 1,000 pictures, as the paper has it on COCO."""
 
 
 @dataclass(frozen=True)
