@@ -10,10 +10,12 @@ import torch
 from tellapart.data.pack import Pack
 from tellapart.data.unpaired import CorpusFilter, join_unpaired
 from tellapart.errors import InputError
+from tellapart.evaluation import EVALUATIONS
 from tellapart.recipes import find_recipe
 from tellapart.recipes.r2m import FULL, R2M_ANCHORED, R2M_FULL
 from tellapart.training import loop
-from tellapart.training.judging import validation_loss
+from tellapart.training.checkpoints import Position
+from tellapart.training.judging import judge, validation_loss
 from tellapart.training.recipe import Recipe, Stage
 from tellapart.training.run import open_run
 from tellapart.training.run_context import context_for
@@ -113,3 +115,19 @@ def test_a_resumed_stage_is_judged_as_a_whole_one(
     train_recipe(recipe, replace(settings, resume=True))
     rows = [json.loads(line) for line in (tmp_path / "cut" / "log.jsonl").read_text().splitlines()]
     assert [row for row in rows if row["stage"] == last.name and "mean_loss" in row] == whole
+
+
+@pytest.mark.parametrize(("monitor", "best"), [("i2t_median", 2), ("rsum", 5)])
+def test_median_ranks_are_best_low(monitor: str, best: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three epochs whose figure is 3, 2 and 5: a median rank is kept at its lowest, a recall at its highest."""
+    figures = iter([3.0, 2.0, 5.0])
+    monkeypatch.setitem(EVALUATIONS, "retrieval", lambda model, context, split: {monitor: next(figures)})
+    stage = replace(find_recipe("vse++").stages[0], epochs=1, monitor=monitor)
+    model = torch.nn.Linear(1, 1)
+    objective, position = torch.nn.ModuleDict({"model": model}), Position()
+    kept: list[int] = []
+    for epoch in range(3):
+        position.epoch = epoch
+        judged = judge(stage, position, objective, None, None, lambda _: kept.append(position.epoch))  # type: ignore[arg-type]
+        assert judged[monitor] in (2, 3, 5)
+    assert abs(position.best or 0) == best and kept[-1] == (1 if best == 2 else 2)

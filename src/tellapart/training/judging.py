@@ -18,6 +18,9 @@ from tellapart.training.checkpoints import Position
 from tellapart.training.feed import made
 from tellapart.training.recipe import Recipe, Stage
 
+BEST_LOW = ("loss", "i2t_median", "t2i_median")
+"""Figures of which less is better."""
+
 
 @dataclass(frozen=True)
 class EarlierLoss:
@@ -71,7 +74,7 @@ def judge(
             else:
                 judged = EVALUATIONS[stage.evaluation](kept, context, stage.validation_split)
             check_monitor(stage, judged)
-            value = judged[stage.monitor] * (-1 if stage.monitor == "loss" else 1)
+            value = judged[stage.monitor] * (-1 if stage.monitor in BEST_LOW else 1)
             if position.best is None or value > position.best:
                 position.best, position.stale = value, 0
                 save_best(kept)
