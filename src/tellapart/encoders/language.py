@@ -80,7 +80,12 @@ class LanguageEncoder(nn.Module):
         super().__init__()
         self.model, tokeniser = open_language_model(source, inputs.load_pretrained)
         if layers:
-            stack = self.model.encoder.layer
+            stack = getattr(getattr(self.model, "encoder", None), "layer", None)
+            if not isinstance(stack, nn.ModuleList):
+                raise InputError(
+                    f"'{source}' is a {type(self.model).__name__}, which does not keep its layers where BERT does, so "
+                    f"it cannot be cut to its first {layers}; keep them all with text_layers=0."
+                )
             self.model.encoder.layer = stack[:layers]
         if getattr(self.model, "pooler", None) is not None:
             self.model.pooler = None  # states are read directly: an unused layer would only wait for gradients
