@@ -37,7 +37,7 @@ TABLE1 = Table(
     ),
     claims=(
         Claim(
-            "Section IV-B: runs that differ in their seed differ little; R@1 has a standard deviation below 1.",
+            "Section IV-B: runs that differ in their seed differ little (here: R@1's standard deviation is below 1).",
             tuple(SpreadBelow(row, column, 1.0) for row in ("ConVSE", "ConVSE++") for column in ("I2T R@1", "T2I R@1")),
         ),
         Claim("ConVSE++ beats ConVSE in R@sum.", (Greater("ConVSE++", "ConVSE", "R@sum"),)),
