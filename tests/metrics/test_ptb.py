@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reference_tokens import java_tokens
-from tellapart.metrics.ptb import tokenize
+from tellapart.metrics.ptb import _following, tokenize
 
 # What the reference makes of these lines, read as one file in this order.
 ODD = [
@@ -75,6 +75,23 @@ def test_odd_lines() -> None:
 def test_a_last_full_stop_is_decided_by_the_next_caption() -> None:
     assert tokenize(["Vitamin C.", "A dog runs"]) == ["vitamin c", "a dog runs"]
     assert tokenize(["Vitamin C.", "Dogs run"]) == ["vitamin c.", "dogs run"]
+
+
+def test_a_caption_is_read_with_the_next_alone() -> None:
+    """Long texts take time in proportion: nothing but the captions up to the next that is not blank is touched."""
+
+    class Text(list[str]):
+        touched = 0
+
+        def __getitem__(self, place):  # type: ignore[no-untyped-def]
+            assert isinstance(place, int)
+            self.touched += 1
+            return super().__getitem__(place)
+
+    lines = Text(["3 dogs", " ", "run", *["run"] * 100])
+    assert _following(lines, 0) == "\n \nrun\n"
+    assert lines.touched < 10
+    assert _following(["3 dogs", "run"], 0) == "\nrun"
 
 
 def test_line_breaks_inside_a_caption_are_spaces() -> None:

@@ -90,10 +90,10 @@ def _with_context(caption: str, following: str) -> str:
 def _following(lines: Sequence[str], index: int) -> str:
     """What the reference sees after a caption: line ends, up to and with the next caption that is not blank."""
     seen = ""
-    for line in lines[index + 1 :]:
-        seen += "\n" + line
-        if line.strip():
-            return seen + "\n" if line is not lines[-1] else seen
+    for place in range(index + 1, len(lines)):  # a slice would copy the rest of the text for every such caption
+        seen += "\n" + lines[place]
+        if lines[place].strip():
+            return seen + "\n" if place < len(lines) - 1 else seen
     return seen
 
 
