@@ -49,6 +49,24 @@ def test_several_files_side_by_side(files: Path, capsys: pytest.CaptureFixture[s
     assert "95% bootstrap" in capsys.readouterr().out.replace("\n", " ")
 
 
+def test_references_without_words_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "references.json").write_text('{"1": ["a dog", "the dog"], "2": ["a cat", "..."]}')
+    (tmp_path / "said.json").write_text('{"1": "a dog", "2": "a cat"}')
+    with pytest.raises(InputError, match=r"1 captions in .*references.json have no words, .* of picture '2'"):
+        score(options(tmp_path, "said.json"))
+    assert score(options(tmp_path, "said.json", allow_empty=True))["candidates"]
+
+
+def test_ids_as_strings(files: Path) -> None:
+    """COCO's ids are numbers, the keys of a JSON object are not: they are the same pictures."""
+    (files / "map.json").write_text('{"2": "a cat", "1": "A dog runs"}')
+    given, same = (score(options(files, name))["candidates"][str(files / name)] for name in ("one.json", "map.json"))
+    assert same == given
+    (files / "short.json").write_text('{"2": "a cat"}')
+    with pytest.raises(InputError, match=r"1 of the 2 pictures .* the first of them 1:"):
+        score(options(files, "short.json"))
+
+
 def test_plain_text(tmp_path: Path) -> None:
     (tmp_path / "references.txt").write_text("a dog runs\tthe dog\na cat\n")
     (tmp_path / "said.txt").write_text("a dog runs\na cat\n")
@@ -70,6 +88,8 @@ def test_refusals(files: Path) -> None:
     with pytest.raises(InputError, match="have no words, only punctuation"):
         score(options(files, "odd.json"))
     assert score(options(files, "odd.json", allow_empty=True))["candidates"]
+    with pytest.raises(InputError, match="at least 1, not 0"):
+        score(options(files, "one.json", "two.json", samples=0))
     with pytest.raises(InputError, match="cannot be written"):
         score(options(files, "one.json", json=files / "nowhere" / "out.json"))
 

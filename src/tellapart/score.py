@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tellapart.errors import InputError
 from tellapart.metrics import caption_bootstrap, meteor_tables, spice
-from tellapart.metrics.caption_files import read_candidates, read_captions, read_references
+from tellapart.metrics.caption_files import named_alike, read_candidates, read_captions, read_references
 from tellapart.metrics.caption_scores import USUAL, evaluate, match_keys, tokenize_groups
 from tellapart.metrics.diversity import diversity
 from tellapart.metrics.document_frequency import DocumentFrequency
@@ -86,11 +86,17 @@ def _available(options: ScoreOptions) -> tuple[str, ...]:
 
 def compare(options: ScoreOptions) -> dict[str, Any]:
     """Every candidate file's scores; with several, intervals and paired differences from the first."""
+    if options.samples < 1:
+        raise InputError(
+            f"--samples is how often pictures are drawn for an interval: at least 1, not {options.samples}."
+        )
     references = read_references(options.references, options.allow_empty)
     names = [str(path) for path in options.candidates]
     if len(set(names)) < len(names):
         raise InputError("A candidate file was named twice: each one needs to be named once.")
-    files = {str(path): read_candidates(path, options.allow_empty) for path in options.candidates}
+    files = {
+        str(path): named_alike(read_candidates(path, options.allow_empty), references) for path in options.candidates
+    }
     reference_name = " and ".join(map(str, options.references))
     for name, captions in files.items():
         match_keys(captions, references, name, reference_name)
@@ -100,6 +106,12 @@ def compare(options: ScoreOptions) -> dict[str, Any]:
     if options.training is not None:
         training = tokenize(caption for group in read_captions(options.training).values() for caption in group)
     tokens = tokenize_groups(list(references.values()))
+    _refuse_wordless(
+        [line for group in tokens for line in group],
+        [key for key, group in references.items() for _ in group],
+        reference_name,
+        options.allow_empty,
+    )
     result: dict[str, Any] = {"references": list(map(str, options.references)), "candidates": {}}
     scores: dict[str, dict[str, Score]] = {}
     for name, captions in files.items():

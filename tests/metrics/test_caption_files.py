@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tellapart.errors import InputError
-from tellapart.metrics.caption_files import read_candidates, read_captions, read_references
+from tellapart.metrics.caption_files import named_alike, read_candidates, read_captions, read_references
 
 
 def write(path: Path, content: object) -> Path:
@@ -35,6 +35,10 @@ def test_every_format(tmp_path: Path) -> None:
     }
     flickr = write(tmp_path / "token.txt", "one.jpg#0\ta dog\none.jpg#1\tdogs\n")
     assert read_captions(flickr) == {"one.jpg": ["a dog", "dogs"]}
+    with_blank = write(tmp_path / "blank.txt", "one.jpg#0\ta dog\n\none.jpg#1\tdogs\n\n")
+    assert read_captions(with_blank) == {"one.jpg": ["a dog", "dogs"]}
+    odd = write(tmp_path / "odd.jsonl", '{"id": 1, "caption": "a\u2028dog"}\r\n{"id": 2, "caption": "a\x85cat"}\n')
+    assert read_captions(odd) == {1: ["a\u2028dog"], 2: ["a\x85cat"]}
 
 
 def test_references_of_several_files_come_together(tmp_path: Path) -> None:
@@ -46,6 +50,15 @@ def test_references_of_several_files_come_together(tmp_path: Path) -> None:
         read_references([])
 
 
+def test_ids_may_be_numbers_here_and_strings_there(tmp_path: Path) -> None:
+    """Keys of a JSON object are strings, COCO's ids are numbers; where both kinds occur nothing is guessed."""
+    first = write(tmp_path / "a.json", [{"image_id": 7, "caption": "a dog"}])
+    assert read_references([first, write(tmp_path / "b.json", {"7": "dogs"})]) == {7: ["a dog", "dogs"]}
+    assert named_alike({"7": "a", "8": "b"}, {7: ["c"]}) == {7: "a", "8": "b"}
+    assert named_alike({"7": "a"}, {7: ["c"], "7": ["d"]}) == {"7": "a"}
+    assert named_alike({"7": "a", 7: "b"}, {7: ["c"]}) == {"7": "a", 7: "b"}
+
+
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
@@ -55,6 +68,11 @@ def test_references_of_several_files_come_together(tmp_path: Path) -> None:
         ("a.json", [{"caption": "a"}], "`image_id` is missing"),
         ("a.json", [{"image_id": 1, "caption": 5}], "must be a string"),
         ("a.jsonl", '{"image_id": 1, "caption": "a"}\nx', "line 2 is not JSON"),
+        ("a.json", "[" * 100_000, "is JSON that cannot be read"),
+        ("a.json", '[{"image_id": 1' + "0" * 5000 + "}]", "is JSON that cannot be read"),
+        ("a.jsonl", "[" * 100_000, "line 1 is JSON that cannot be read"),
+        ("a.json", [{"image_id": True, "caption": "a"}], "`image_id` is missing or neither"),
+        ("a.txt", "one.jpg#0\ta dog\ntwo.jpg#0\ta cat\nthree.jpg a bird\n", "line 3 has no `name#number` and tab"),
         ("a.txt", " \n", "is empty"),
         ("a.txt", "a dog\n\na cat\n", "1 captions in .* are empty, the first of them that of picture 1"),
         ("a.txt", "a\tb\n", "more than one caption for 1 of its pictures"),

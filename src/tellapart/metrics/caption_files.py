@@ -4,12 +4,14 @@ import json
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tellapart.errors import InputError
 
 Captions = dict[Hashable, list[str]]
 FLICKR_LINE = re.compile(r"([^\t]+)#[0-9]+\t(.*)")
+LINE_END = re.compile("\r\n|\r|\n")  # not U+2028 and its like, which may stand inside a caption
+Said = TypeVar("Said")
 
 
 def read_captions(path: Path) -> Captions:
@@ -35,7 +37,7 @@ def read_references(paths: Sequence[Path], allow_empty: bool = False) -> Caption
         raise InputError("No references were given: name at least one file with --references.")
     found = read_captions(paths[0])
     for path in paths[1:]:
-        more = read_captions(path)
+        more = named_alike(read_captions(path), found)
         if more.keys() != found.keys():
             odd = next(iter(more.keys() ^ found.keys()))
             raise InputError(
@@ -63,6 +65,18 @@ def read_candidates(path: Path, allow_empty: bool = False) -> dict[Hashable, str
     return {key: captions[0] for key, captions in found.items()}
 
 
+def named_alike(captions: dict[Hashable, Said], references: Captions) -> dict[Hashable, Said]:
+    """The captions under the references' own ids, where an id is a number in one file and a string in the other: what
+    names the captions of a JSON object is always a string.
+
+    >>> named_alike({"7": "a dog"}, {7: ["dogs"]})
+    {7: 'a dog'}
+    """
+    spelled = {str(key): key for key in references}
+    renamed = {spelled.get(str(key), key): caption for key, caption in captions.items()}
+    return renamed if len(spelled) == len(references) and len(renamed) == len(captions) else captions
+
+
 def _refuse_empty(found: Captions, name: str) -> None:
     empty = [key for key, captions in found.items() if any(not caption.strip() for caption in captions)]
     if empty:
@@ -82,6 +96,8 @@ def _json(path: Path, text: str) -> Pairs:
         raise InputError(
             f"{path} is not JSON: {error.msg} in line {error.lineno}. JSON lines end in .jsonl."
         ) from error
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, lists in lists in lists
+        raise InputError(f"{path} is JSON that cannot be read: {error}.") from error
     if isinstance(data, dict) and isinstance(data.get("annotations"), list):
         rows = data["annotations"]
     elif isinstance(data, list):
@@ -101,13 +117,15 @@ def _json(path: Path, text: str) -> Pairs:
 
 def _json_lines(path: Path, text: str) -> Pairs:
     found: list[tuple[Hashable, str]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(LINE_END.split(text), start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
             raise InputError(f"{path}, line {number} is not JSON: {error.msg}.") from error
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}, line {number} is JSON that cannot be read: {error}.") from error
         found.extend(_row(row, f"{path}, line {number}"))
     return found
 
@@ -117,7 +135,7 @@ def _row(row: Any, where: str) -> list[tuple[Hashable, str]]:
     if not isinstance(row, dict):
         raise InputError(f"{where}: expected an object with `image_id` and `caption`, found {type(row).__name__}.")
     key = row.get("image_id", row.get("id"))
-    if not isinstance(key, str | int):
+    if not isinstance(key, str | int) or isinstance(key, bool):
         raise InputError(f"{where}: `image_id` is missing or neither a number nor a string.")
     captions = row["captions"] if "captions" in row else [row.get("caption")]
     if not isinstance(captions, list) or not all(isinstance(caption, str) for caption in captions) or not captions:
@@ -127,10 +145,16 @@ def _row(row: Any, where: str) -> list[tuple[Hashable, str]]:
 
 def _plain(path: Path, text: str) -> Pairs:
     """A line for each picture, several captions on a line parted by tabs; or a Flickr token file (name#0<TAB>...)."""
-    lines = re.split("\r\n|\r|\n", text)
+    lines = LINE_END.split(text)
     if lines[-1] == "":
         lines.pop()
     flickr = [FLICKR_LINE.fullmatch(line) for line in lines]
-    if all(flickr):
+    if 2 * sum(map(bool, flickr)) > sum(bool(line.strip()) for line in lines):
+        odd = [number for number, line in enumerate(lines) if line.strip() and not flickr[number]]
+        if odd:
+            raise InputError(
+                f"{path}, line {odd[0] + 1} has no `name#number` and tab before its caption, as most lines have: "
+                "write it like them, or leave the names out of all."
+            )
         return [(match.group(1), match.group(2)) for match in flickr if match]
     return [(number, caption) for number, line in enumerate(lines) for caption in line.split("\t")]
