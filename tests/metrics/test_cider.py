@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -89,6 +90,16 @@ def test_a_table_of_other_captions_changes_the_weights() -> None:
 
 
 def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "odd.npz").write_bytes(b"no table")
+    for content in (b"no table", b"", b"PK\x03\x04cut off"):
+        (tmp_path / "odd.npz").write_bytes(content)
+        with pytest.raises(InputError, match="not a stored document frequency table"):
+            DocumentFrequency.load(tmp_path / "odd.npz")
+    np.save(tmp_path / "array.npy", np.zeros(3))
     with pytest.raises(InputError, match="not a stored document frequency table"):
-        DocumentFrequency.load(tmp_path / "odd.npz")
+        DocumentFrequency.load(tmp_path / "array.npy")
+
+
+def test_a_table_too_small_for_cider_is_refused(tmp_path: Path) -> None:
+    DocumentFrequency.from_references([["a dog"], ["a cat"]], order=2).save(tmp_path / "pairs.npz")
+    with pytest.raises(InputError, match="up to 2 words in 2 pictures; CIDEr needs 4"):
+        DocumentFrequency.load(tmp_path / "pairs.npz")

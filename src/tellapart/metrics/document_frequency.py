@@ -3,12 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
 from tellapart.errors import InputError
 from tellapart.metrics.encoded import number_words
 from tellapart.metrics.ngrams import Level, levels
+
+ORDER = 4  # CIDEr's longest n-grams
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class DocumentFrequency:
     pictures: int
 
     @classmethod
-    def from_references(cls, references: Sequence[Sequence[str]], order: int = 4) -> "DocumentFrequency":
+    def from_references(cls, references: Sequence[Sequence[str]], order: int = ORDER) -> "DocumentFrequency":
         """Count over the tokenised references of each picture.
 
         >>> table = DocumentFrequency.from_references([["a dog", "the dog"], ["a cat"]])
@@ -53,19 +56,25 @@ class DocumentFrequency:
     @classmethod
     def load(cls, path: Path | str) -> "DocumentFrequency":
         try:
-            with np.load(path, allow_pickle=False) as stored:
+            with open(path, "rb") as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as stored:
                 order = sum(name.startswith("codes") for name in stored.files)
-                return cls(
+                table = cls(
                     tuple(stored["words"].tolist()),
                     tuple(stored[f"codes{n}"] for n in range(1, order + 1)),
                     tuple(stored[f"counts{n}"] for n in range(1, order + 1)),
                     int(stored["pictures"]),
                 )
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise InputError(
                 f"{path} is not a stored document frequency table ({error}). "
                 "Write one with DocumentFrequency.from_references(...).save(path)."
             ) from error
+        if order < ORDER or table.pictures < 1:
+            raise InputError(
+                f"{path} counts n-grams of up to {order} words in {table.pictures} pictures; CIDEr needs {ORDER} words "
+                "and one picture at least. Write a table with DocumentFrequency.from_references(...).save(path)."
+            )
+        return table
 
     def lookup(self, vocabulary: Mapping[str, int]) -> "Lookup":
         """Prepare to look up n-grams of a text whose words are numbered otherwise."""
