@@ -71,3 +71,4 @@ def test_recalls_by_hand() -> None:
     assert top_recalls(scores) == {"top1": pytest.approx(100 / 3)}
     same = top_recalls(torch.zeros(6, 6))
     assert same == {"top1": 0.0, "top5": 0.0}
+    assert top_recalls(torch.full((6, 6), torch.nan)) == same  # a broken captioner finds nothing

@@ -18,6 +18,7 @@ from torch.nn import functional
 from tellapart.captioning.fast_path import SharedCaptioner, as_captioner, heard_once
 from tellapart.decoding.prefixes import Level, Prefixes, prefix_tree
 from tellapart.evaluation.captions import decode
+from tellapart.metrics.self_retrieval import self_retrieval as recalls
 from tellapart.objectives.context import Context
 from tellapart.protocols import Captioner
 from tellapart.text.vocabulary import START
@@ -67,9 +68,7 @@ def top_recalls(scores: Tensor) -> dict[str, float]:
 
     Pictures with the same score as a caption's own stand before it: a model that ignores the picture gets nothing.
     """
-    own = scores.diagonal().unsqueeze(1)
-    before = (scores >= own).sum(1) - 1  # [C]
-    return {f"top{rank}": 100.0 * float((before < rank).float().mean()) for rank in RANKS if rank <= scores.shape[1]}
+    return recalls(scores, cutoffs=tuple(rank for rank in RANKS if rank <= scores.shape[1]))
 
 
 def score_captions(
