@@ -5,6 +5,7 @@ import torch
 
 from tellapart.decoding import greedy, log_prob, sample, with_start
 from tellapart.decoding.rollouts import rollout_rewards
+from tellapart.errors import InputError
 from tellapart.text.vocabulary import END, PAD, START, UNK
 from tiny_captioners import numbered_images, random_table
 
@@ -63,6 +64,12 @@ def test_truncation() -> None:
     assert set(sample(captioner, images, 500, max_words=1, top_p=0.6).tokens[:, 0].tolist()) == {4, 5}
     assert set(sample(captioner, images, 500, max_words=1, top_p=0.4).tokens[:, 0].tolist()) == {4}
     assert set(sample(captioner, images, 500, max_words=1, temperature=0.05).tokens[:, 0].tolist()) == {4}
+
+
+@pytest.mark.parametrize("options", [{"temperature": 0.0}, {"top_p": 0.0}, {"top_p": 1.5}, {"top_k": -1}, {"each": 0}])
+def test_what_cannot_be_drawn_from_is_refused(options: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=r"temperature|top_p|At least one"):
+        sample(random_table(2, 9, 0), numbered_images(2), **options)  # type: ignore[arg-type]
 
 
 def test_gradient_reaches_the_model() -> None:

@@ -62,6 +62,8 @@ def test_references_in_any_order_and_pictures_without_any() -> None:
     assert cider.documents == 2
     with pytest.raises(InputError, match="Picture 0 has no reference"):
         cider.reward(torch.tensor([[5, 2]]), torch.tensor([0]))
+    with pytest.raises(InputError, match="Picture 4 has no reference"):  # behind the last picture that has one
+        cider.reward(torch.tensor([[5, 2], [5, 2]]), torch.tensor([3, 4]))
 
 
 def test_refuses_shapes_that_do_not_fit() -> None:

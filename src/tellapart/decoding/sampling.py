@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from tellapart.decoding.constraints import Constraints, barred
 from tellapart.decoding.decoded import Decoded
+from tellapart.errors import InputError
 from tellapart.protocols import Captioner
 from tellapart.text.vocabulary import END, PAD, START
 from tellapart.types import Images, State
@@ -40,6 +41,8 @@ def sample(
     only the likeliest words that together reach this probability (nucleus, Holtzman et al. 2020). Gradients
     flow through the log-probabilities unless the caller turns them off.
     """
+    if each < 1:
+        raise InputError(f"At least one sentence a picture is drawn, not {each}.")
     state = {name: value.repeat_interleave(each, 0) for name, value in captioner.start(images).items()}
     return _write(captioner, state, max_words, constraints, _Draw(temperature, top_k, top_p, generator))
 
@@ -48,6 +51,10 @@ class _Draw:
     """Turns barred logits into the distribution that is drawn from, and draws."""
 
     def __init__(self, temperature: float, top_k: int, top_p: float, generator: torch.Generator | None) -> None:
+        if temperature <= 0:
+            raise InputError(f"The temperature is above 0, not {temperature}; `greedy` takes the likeliest word.")
+        if top_k < 0 or not 0 < top_p <= 1:
+            raise InputError(f"top_k is 0 (all words) or more and top_p lies in (0, 1], not {top_k} and {top_p}.")
         self.temperature, self.top_k, self.top_p, self.generator = temperature, top_k, top_p, generator
 
     def distribution(self, logits: Tensor) -> Tensor:

@@ -75,8 +75,8 @@ class TokenReferences(nn.Module):
 
     def of(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
         """Reference captions of the pictures [N,R], and which of them exist."""
-        captions = self.captions[pictures]
-        present = captions >= 0
+        captions = self.captions[pictures.clamp(max=len(self.captions) - 1)]
+        present = (captions >= 0) & (pictures < len(self.captions))[:, None]  # the last pictures may have none
         if not bool(present.any(1).all()):
             missing = int(pictures[~present.any(1)][0])
             raise InputError(f"Picture {missing} has no reference caption, so its sample cannot be scored.")
