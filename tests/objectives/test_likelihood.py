@@ -8,6 +8,7 @@ import torch
 from tellapart.captioning.adaptive_attention import AdaptiveAttention
 from tellapart.captioning.neuraltalk import NeuralTalk2
 from tellapart.decoding import log_prob
+from tellapart.errors import InputError
 from tellapart.objectives.likelihood import Likelihood, sampled_predictions
 from tiny_world import tiny_context
 
@@ -50,6 +51,13 @@ def test_sampling_rises_with_epochs(tmp_path: Path) -> None:
         shares.append(objective.share())
     assert shares == pytest.approx([0, 0, 0.05, 0.10, 0.12, 0.12])
     assert "seen" in objective.state_dict()
+
+
+@pytest.mark.parametrize("settings", [{"sampling_most": 1.2}, {"sampling_most": 0.2, "sampling_every": 0}])
+def test_a_schedule_that_cannot_be_is_refused(tmp_path: Path, settings: dict[str, float]) -> None:
+    context = tiny_context(tmp_path)
+    with pytest.raises(InputError, match="Scheduled sampling takes a share"):
+        Likelihood(**settings).build(NeuralTalk2(hidden=8).build(context.inputs), context)  # type: ignore[arg-type]
 
 
 def test_sampling_nothing_is_teacher_forcing(tmp_path: Path) -> None:

@@ -44,6 +44,12 @@ def test_identical_models_start_at_two_ln_two(context: Context) -> None:
     assert all(parameter.grad is None for parameter in objective.reference.parameters())
 
 
+def test_no_round_is_refused(context: Context) -> None:
+    """Without mismatched pairs CL would silently be CL(P)."""
+    with pytest.raises(InputError, match="at least one round, not 0"):
+        built(context, rounds=0)
+
+
 @pytest.mark.parametrize(("parts", "pairs"), [("both", 2), ("positive", 1), ("negative", 1)])
 def test_parts(context: Context, parts: str, pairs: int) -> None:
     objective = built(context, parts=parts).train()

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from tellapart.captioning.fast_path import Predictions, as_captioner, at_words, predictions, select
 from tellapart.data.sampling import split_rows
 from tellapart.distributed import global_mean, group
+from tellapart.errors import InputError
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
@@ -35,6 +36,11 @@ class Likelihood:
     """Epochs between rises; the first `sampling_every` epochs read true words only."""
 
     def build(self, model: nn.Module, context: Context) -> LikelihoodObjective:
+        if not 0 <= self.sampling_most <= 1 or self.sampling_every < 1:
+            raise InputError(
+                f"Scheduled sampling takes a share of words in [0, 1] and rises after whole epochs, not "
+                f"{self.sampling_most} and every {self.sampling_every}."
+            )
         captions = len(split_rows(context.pack, context.train_split).captions)
         return LikelihoodObjective(self, model, captions)
 

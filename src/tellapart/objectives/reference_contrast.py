@@ -13,6 +13,7 @@ from tellapart.captioning.fast_path import as_captioner
 from tellapart.data.sampling import split_rows
 from tellapart.decoding import log_prob
 from tellapart.distributed import global_mean
+from tellapart.errors import InputError
 from tellapart.losses.reference_contrast import ReferenceContrast
 from tellapart.objectives.context import Context
 from tellapart.objectives.mismatched import MismatchedPictures, captions_of
@@ -35,6 +36,10 @@ class ReferenceContrastLearning:
     """both, positive (CL(P)) or negative (CL(N))."""
 
     def build(self, model: nn.Module, context: Context) -> ReferenceContrastObjective:
+        if self.rounds < 1:
+            raise InputError(
+                f"Mismatched captions are drawn in at least one round, not {self.rounds}; CL(P) is parts=positive."
+            )
         return ReferenceContrastObjective(self, model, context.model(self.reference), context)
 
 
