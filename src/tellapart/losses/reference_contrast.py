@@ -24,8 +24,8 @@ class ReferenceContrast(nn.Module):
     of all copies and of all K rounds are the same numbers, and the true pairs need be computed only once.
 
     Args:
-        nu: moves the G at which h is 1/2 to ln nu. The paper has nu = T_n / T_m = 1. Here it is a constant of r_nu alone:
-            both means weigh the same whatever it is, so that Eqs. 9 and 10 are as printed where it is 1.
+        nu: moves the G at which h is 1/2 to ln nu. The paper has nu = T_n / T_m = 1. Here it is a constant of r_nu
+            alone: both means weigh the same whatever it is, so that Eqs. 9 and 10 are as printed where it is 1.
         parts: both (CL), positive (CL(P), true pairs alone) or negative (CL(N), mismatched pairs alone).
     """
 

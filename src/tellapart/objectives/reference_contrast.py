@@ -31,7 +31,7 @@ class ReferenceContrastLearning:
     rounds: int = 5
     """K: mismatched pictures drawn for each picture at each step."""
     nu: float = 1.0
-    """Of r_nu (Eq. 3): h is 1/2 where G is ln nu. As many mismatched as true pairs are drawn in a round whatever it is."""
+    """Of r_nu (Eq. 3): h is 1/2 where G is ln nu. A round has as many mismatched as true pairs whatever it is."""
     parts: str = "both"
     """both, positive (CL(P)) or negative (CL(N))."""
 
