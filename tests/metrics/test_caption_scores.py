@@ -30,6 +30,9 @@ def test_lists_and_mappings_agree() -> None:
         ({"x": "a"}, [["a"]], QUICK, "both as lists or both as mappings"),
         (["a"], [["a"]], ("BLEU-9",), "No metric is called BLEU-9"),
         (["a"], [["a"], ["b"]], QUICK, "1 candidates but 2 groups"),
+        ({"x": "a dog"}, {"x": "a dog"}, QUICK, "a single string was given where a list belongs"),
+        ({"x": ["a dog"]}, {"x": ["a dog"]}, QUICK, "A caption is one string, not list"),
+        (["a"], [[None]], QUICK, "A caption is one string, not NoneType"),
     ],
 )
 def test_refusals(candidates: object, references: object, metrics: tuple[str, ...], sentence: str) -> None:

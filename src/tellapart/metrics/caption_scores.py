@@ -1,6 +1,7 @@
 """All caption metrics in one call, as the COCO caption script computes them."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import chain
 from typing import Literal
 
 from tellapart.errors import InputError
@@ -68,11 +69,15 @@ def paired(candidates: Captions, references: References) -> tuple[list[str], lis
     """Candidates and their references as lists in one order: that of the references."""
     if isinstance(candidates, Mapping) and isinstance(references, Mapping):
         match_keys(candidates, references, "the candidates", "the references")
-        return [candidates[key] for key in references], [list(group) for group in references.values()]
+        candidates, references = [candidates[key] for key in references], list(references.values())
     if isinstance(candidates, Mapping) or isinstance(references, Mapping):
         raise InputError("Give candidates and references both as lists or both as mappings from the same keys.")
     check(candidates, references)
-    return list(candidates), [list(group) for group in references]
+    first, second = list(candidates), [list(group) for group in references]
+    for text in chain(first, *second):
+        if not isinstance(text, str):
+            raise InputError(f"A caption is one string, not {type(text).__name__}: {text!r}.")
+    return first, second
 
 
 def match_keys(
