@@ -111,4 +111,4 @@ def _print_table(figures: dict[str, float], title: str) -> None:
     table.add_column("value", justify="right")
     for name, text in readable(figures):
         table.add_row(name, text)
-    Console().print(table)
+    Console(markup=False).print(table)  # a folder may be called [x]

@@ -206,7 +206,7 @@ def _print_scores(result: dict[str, Any]) -> None:
     table.add_section()
     for figure in first["diversity"]:
         table.add_row(figure, *(f"{entry['diversity'][figure]:g}" for entry in result["candidates"].values()))
-    Console().print(table)
+    Console(markup=False).print(table)  # a file may be called [x]
 
 
 def _titles(files: list[str]) -> list[str]:

@@ -78,6 +78,12 @@ def test_words_and_pictures_by_command_line(world: Path, capsys: pytest.CaptureF
     assert "a red ball" in sheet.read_text()
 
 
+def test_brackets_in_words_are_words(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """rich would take them for markup, drop [red] and stumble over [/b]."""
+    assert main(["search", str(world / "index"), "a [red] ball [/b]", "--count", "1"]) == 0
+    assert "a [red] ball [/b]" in capsys.readouterr().out
+
+
 def test_a_second_run_has_nothing_to_do(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = IndexOptions(
         (world / "photos",), str(world / "index"), str(world / "find"), str(world / "aa"), json=True, progress=False

@@ -94,7 +94,7 @@ def print_report(report: dict[str, Any], where: str) -> None:
     for column in ("pictures", "captions", "UNK"):
         table.add_column(column, justify="right")
     for name, row in report["splits"].items():
-        table.add_row(name, f"{row['pictures']:,}", f"{row['captions']:,}", f"{row['unknown_share']:.2%}")
+        table.add_row(escape(name), f"{row['pictures']:,}", f"{row['captions']:,}", f"{row['unknown_share']:.2%}")
     table.add_section()
     table.add_row("all", f"{report['pictures']:,}", f"{report['captions']:,}", f"{words['unknown_share']:.2%}")
     console.print(table)

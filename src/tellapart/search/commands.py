@@ -230,4 +230,4 @@ def _print(found: list[Found], options: SearchOptions, how: str) -> None:
     for one in found:
         taken = one.taken.date().isoformat() if one.taken else ""
         table.add_row(f"{one.score:.3f}", one.path, one.caption or "", taken)
-    Console().print(table)
+    Console(markup=False, emoji=False).print(table)  # words, files and captions are no markup, whatever is in them
