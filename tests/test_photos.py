@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from forbidden import forbid
 from tellapart.errors import InputError
 from tellapart.photos import find_photos, find_some_photos, open_photo, photo_suffixes, why_unreadable
 from tellapart.vision.preprocess import UnreadablePicture
@@ -60,6 +61,32 @@ def test_what_is_not_there_is_said(album: Path) -> None:
 def test_a_link_and_its_file_are_one_photo(album: Path) -> None:
     os.symlink(album / "b.jpg", album / "again.jpg")
     assert len(find_photos([album / "b.jpg", album / "again.jpg"]).photos) == 1
+
+
+def test_links_in_a_circle_and_pipes_are_named_and_passed_over(album: Path) -> None:
+    os.symlink("second.jpg", album / "first.jpg")
+    os.symlink("first.jpg", album / "second.jpg")
+    os.mkfifo(album / "pipe.jpg")
+    found = find_photos([album])
+    assert names(found.photos, album) == ["a.PNG", "b.jpg", "e[1].jpg", "deep/c.gif"]
+    assert [fault.split("/")[-1] for fault in found.faults] == [
+        f"{name} is no file, nor a link to one" for name in ("first.jpg", "pipe.jpg", "second.jpg")
+    ]
+
+
+def test_a_name_that_is_no_text_is_named_and_passed_over(album: Path) -> None:
+    """Neither a CSV nor JSON could hold it."""
+    Image.new("RGB", (4, 6)).save(os.fsdecode(os.fsencode(album) + b"/caf\xe9.jpg"), "JPEG")
+    found = find_photos([album])
+    assert len(found.photos) == 4 and len(found.faults) == 1
+    assert r"caf\udce9.jpg' is not named in UTF-8" in found.faults[0]
+
+
+def test_a_folder_that_cannot_be_read_is_named(album: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forbid(album / "deep", monkeypatch)
+    found = find_photos([album])
+    assert names(found.photos, album) == ["a.PNG", "b.jpg", "e[1].jpg"]
+    assert found.faults == [f"{album / 'deep'} cannot be read (Permission denied)"]
 
 
 def test_suffixes_are_those_pillow_opens() -> None:

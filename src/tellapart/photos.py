@@ -8,7 +8,7 @@ import glob
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -65,15 +65,27 @@ def find_photos(given: Sequence[str | Path], lines: TextIO | None = None) -> Fou
     """
     found, seen = FoundPhotos(), set()
     for name in _names(given, lines):
-        photos, fault = _expand(name)
-        if fault:
-            found.faults.append(fault)
+        photos, faults = _expand(name)
+        found.faults += faults
         for photo in photos:
-            identity = photo.resolve()
-            if identity not in seen:
-                seen.add(identity)
+            identity = os.path.realpath(photo)  # unlike Path.resolve it does not stumble over links that go in a circle
+            if identity in seen:
+                continue
+            seen.add(identity)
+            if not os.path.isfile(identity):  # a pipe, which would be waited for without end, or a link to nothing
+                found.faults.append(f"{photo} is no file, nor a link to one")
+            elif fault := unwritable_name(str(photo)):
+                found.faults.append(fault)
+            else:
                 found.photos.append(photo)
     return found
+
+
+def unwritable_name(path: str) -> str:
+    """What is wrong with a name that no text, table or JSON can hold; empty for a good one."""
+    if path.isprintable() or path.encode("utf-8", "replace").decode() == path:
+        return ""
+    return f"{path!a} is not named in UTF-8; rename it"
 
 
 def find_some_photos(given: Sequence[str | Path], lines: TextIO | None = None) -> FoundPhotos:
@@ -86,10 +98,13 @@ def find_some_photos(given: Sequence[str | Path], lines: TextIO | None = None) -
     return found
 
 
-def photos_in(folder: Path) -> Iterator[Path]:
-    """All photos under a folder by suffix, sorted, hidden files and folders left out."""
+def photos_in(folder: Path, unread: Callable[[OSError], None] | None = None) -> Iterator[Path]:
+    """All photos under a folder by suffix, sorted, hidden files and folders left out.
+
+    unread: told of each folder that cannot be read, and that is then passed over.
+    """
     suffixes = photo_suffixes()
-    for here, folders, names in os.walk(folder):
+    for here, folders, names in os.walk(folder, onerror=unread):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if not name.startswith(".") and os.path.splitext(name)[1].lower() in suffixes:
@@ -130,17 +145,21 @@ def _names(given: Iterable[str | Path], lines: TextIO | None) -> Iterator[str]:
         yield from (line for line in (text.split("\0") if "\0" in text else text.splitlines()) if line.strip())
 
 
-def _expand(name: str) -> tuple[list[Path], str]:
-    """What a name stands for, and what is wrong where it stands for nothing. A file wins over a pattern."""
-    path = Path(name).expanduser()
+def _expand(name: str) -> tuple[list[Path], list[str]]:
+    """What a name stands for, and what is wrong with it. A file wins over a pattern."""
+    path, faults = Path(name).expanduser(), []
+
+    def unread(error: OSError) -> None:
+        faults.append(f"{error.filename} cannot be read ({error.strerror})")
+
     if path.is_dir():
-        photos = list(photos_in(path))
-        return photos, "" if photos else f"{path} holds no photos of a kind that can be opened here"
+        photos = list(photos_in(path, unread))
+        return photos, faults if photos or faults else [f"{path} holds no photos of a kind that can be opened here"]
     if path.exists():
-        return [path], ""
+        return [path], []
     if not glob.has_magic(name):
-        return [], f"{path} does not exist"
+        return [], [f"{path} does not exist"]
     matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
-    photos = [photo for match in matches for photo in (photos_in(match) if match.is_dir() else (match,))]
+    photos = [photo for match in matches for photo in (photos_in(match, unread) if match.is_dir() else (match,))]
     kept = [photo for photo in photos if photo.suffix.lower() in photo_suffixes()]
-    return kept, "" if kept else f"no photo matches {name}"
+    return kept, faults if kept or faults else [f"no photo matches {name}"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from embeds_colours import Colours, fill, paint
+from forbidden import forbid
 from tellapart.errors import InputError
 from tellapart.search.index import Changes
 from tellapart.search.store import Store, open_store
@@ -107,6 +108,27 @@ def test_an_emptied_folder_is_asked_about(tmp_path: Path) -> None:
         fill(tmp_path / "index", Colours(), photos)
     store, changes = fill(tmp_path / "index", Colours(), photos, forget=True)
     assert changes.deleted == 1 and len(store) == 0
+
+
+def test_what_cannot_be_read_for_now_is_not_held_to_be_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing right or a failing disk must not cost what people wrote."""
+    photos = tmp_path / "photos"
+    for step, name in enumerate(("a.png", "b.png", "deep/c.png", "deep/er/d.png", "gone.png")):
+        paint(photos / name, (9 + step, 0, 0))
+    store, _ = fill(tmp_path / "index", Colours(), photos)
+    store.edit(str(photos / "deep" / "er" / "d.png"), "mine")
+    (photos / "gone.png").unlink()
+    with monkeypatch.context() as patch:
+        forbid(photos / "deep", patch)
+        forbid(photos / "b.png", patch)
+        store, changes = fill(tmp_path / "index", Colours(), photos)
+    assert set(facts(store)) == {"a.png", "b.png", "c.png", "d.png"}
+    assert changes.deleted == 1 and facts(store)["d.png"]["edited"] == "mine"
+    assert sorted(fault.split("; ")[0] for fault in changes.faults) == [
+        f"{photos / name} cannot be read (Permission denied)" for name in ("b.png", "deep")
+    ]
+    store, changes = fill(tmp_path / "index", Colours(), photos)
+    assert changes == Changes(unchanged=4)
 
 
 def test_what_cannot_be_is_said(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tellapart.photos import unwritable_name
 from tellapart.search.examine import FileFacts, examine
 from tellapart.search.store import inside
 
@@ -35,10 +36,10 @@ Engine = Callable[[Iterator[list[Photo]]], Iterator[list[Examined]]]
 
 def examine_file(photo: Photo) -> Examined:
     """A photo's facts, not looked at yet."""
-    if not photo.path.isprintable() and photo.path.encode("utf-8", "replace").decode() != photo.path:
-        return Examined(photo, None, fault=f"{photo.path!a} is not named in UTF-8; rename it")
+    if fault := unwritable_name(photo.path):
+        return Examined(photo, None, fault=fault)
     if inside(photo.path, photo.folder) is None:
-        return Examined(photo, None, fault=f"{photo.path} leads out of {photo.folder}, or is gone")
+        return Examined(photo, None, fault=f"{photo.path} is gone, is no file, or leads out of {photo.folder}")
     try:
         return Examined(photo, examine(Path(photo.path)))
     except OSError as error:

@@ -9,6 +9,7 @@ looked at again: vector and captions are carried over.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ WALKED = 4096
 FIRST_CHUNK = 32
 TIDY_EVERY = 64
 """Chunks after which the pieces on the disk are joined."""
+GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+"""Why a file is not there, unlike one that is there and cannot be read."""
 CARRIED = ("content", "caption", "edited", "vector")
 
 
@@ -45,6 +48,26 @@ class Changes:
     """Moved, copied or merely touched: known bytes, not looked at again."""
     deleted: int = 0
     faults: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Unread:
+    """Folders and files that are there but could not be read, by a missing right or a failing disk.
+
+    Their photos are not held to be gone: their rows, and what people wrote in them, stay.
+    """
+
+    paths: set[str] = field(default_factory=set)
+    faults: list[str] = field(default_factory=list)
+
+    def add(self, error: OSError) -> None:
+        if error.errno not in GONE:
+            self.paths.add(str(error.filename))
+            reason = error.strerror or str(error)
+            self.faults.append(f"{error.filename} cannot be read ({reason}); what the index has of it is kept")
+
+    def hides(self, path: str) -> bool:
+        return bool(self.paths) and not self.paths.isdisjoint((path, *map(str, Path(path).parents)))
 
 
 def update_index(
@@ -64,8 +87,10 @@ def update_index(
             raise InputError(f"{root} is not a folder; name a folder of photos.")
     changes = Changes()
     with _only_writer(store.where):
-        known = read_known(store)
-        for count, examined in enumerate(engine_for(known.contents)(_work(roots, known, changes, chunk, tick)), 1):
+        known, unread = read_known(store), Unread()
+        for count, examined in enumerate(
+            engine_for(known.contents)(_work(roots, known, unread, changes, chunk, tick)), 1
+        ):
             missed = _keep(store, known, examined, changes)
             if missed:
                 again = engine_for(np.zeros(0, np.uint64))(iter([missed]))
@@ -73,7 +98,8 @@ def update_index(
             tick(len(examined))
             if count % TIDY_EVERY == 0:
                 store.tidy()
-        gone = list(known.gone(store, roots))
+        changes.faults += unread.faults
+        gone = [path for path in known.gone(store, roots) if not unread.hides(path)]
         _refuse_emptied(store, roots, gone, forget)
         store.delete(gone)
         changes.deleted = len(gone)
@@ -83,13 +109,13 @@ def update_index(
 
 
 def _work(
-    roots: Sequence[str], known: Known, changes: Changes, chunk: int, tick: Callable[[int], None]
+    roots: Sequence[str], known: Known, unread: Unread, changes: Changes, chunk: int, tick: Callable[[int], None]
 ) -> Iterator[list[Photo]]:
     """Photos that are new or not what they were, in chunks; the first are small, so that looking begins at once."""
     waiting: list[Photo] = []
     size = min(chunk, FIRST_CHUNK)
-    for some in _in_pieces(_walk(roots), WALKED):
-        states = [_state(photo.path) for photo in some]
+    for some in _in_pieces(_walk(roots, unread), WALKED):
+        states = [_state(photo.path, unread) for photo in some]
         there = [photo for photo, state in zip(some, states) if state is not None]
         sizes, modified = np.asarray([state for state in states if state is not None], np.int64).reshape(-1, 2).T
         same = known.unchanged([photo.path for photo in there], sizes, modified)
@@ -103,11 +129,11 @@ def _work(
         yield waiting
 
 
-def _walk(roots: Sequence[str]) -> Iterator[Photo]:
+def _walk(roots: Sequence[str], unread: Unread) -> Iterator[Photo]:
     """Each photo once, though folders may lie in one another: it belongs to the outermost that was named."""
     outermost = [root for root in dict.fromkeys(roots) if not any(_within(root, other) for other in roots)]
     for root in outermost:
-        for path in photos_in(Path(root)):
+        for path in photos_in(Path(root), unread.add):
             yield Photo(str(path), root)
 
 
@@ -115,10 +141,11 @@ def _within(root: str, other: str) -> bool:
     return root != other and Path(root).is_relative_to(other)
 
 
-def _state(path: str) -> tuple[int, int] | None:
+def _state(path: str, unread: Unread) -> tuple[int, int] | None:
     try:
         status = os.stat(path)
-    except OSError:
+    except OSError as error:
+        unread.add(error)
         return None
     return status.st_size, status.st_mtime_ns
 
