@@ -45,6 +45,11 @@ def test_photos_get_the_captions_their_pack_gives(world: Path, captioner: str) -
     assert len(told.captions) == 12 and not told.skipped
 
 
+def test_workers_are_counted_from_one(world: Path) -> None:
+    with pytest.raises(InputError, match="--workers is at least 1"):
+        run(world, workers=-3)
+
+
 def test_lines_are_printed_and_bad_photos_listed(
     world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ import ast
 import inspect
 import itertools
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,13 @@ def test_a_reader_of_our_lines_may_leave() -> None:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+def test_a_terminal_that_cannot_show_a_letter_does_not_stop_us() -> None:
+    program = "from tellapart import cli; cli.main = lambda: print('caf\\u00e9'); cli.run()"
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii:strict"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=ascii_only)
+    assert (done.stdout, done.stderr) == (b"caf\\xe9\n", b"")
 
 
 def test_the_api_has_every_verb() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -155,13 +156,13 @@ def _album(options: CaptionOptions, found: FoundPhotos, teller: Teller, looker: 
     assert options.against is not None
     judge = None if options.matcher is None else open_judge(options.matcher, teller, looker.device)
     others = find_some_photos([options.against]).photos
-    everything = list({photo.resolve(): photo for photo in (*found.photos, *others)}.values())
-    place = {photo.resolve(): row for row, photo in enumerate(everything)}
+    everything = list({os.path.realpath(photo): photo for photo in (*found.photos, *others)}.values())
+    place = {os.path.realpath(photo): row for row, photo in enumerate(everything)}
     known = Neighbours(len(everything), teller.look, looker.device)
     batches = -(-len(everything) // options.batch)
     for looked in progress.over(looker.look_at(everything, options.batch), batches, "looking, batches"):
         known.add(looked)
-    rows = np.asarray([place[photo.resolve()] for photo in others])
+    rows = np.asarray([place[os.path.realpath(photo)] for photo in others])
     return _Album(known, rows[known.readable[rows]], judge)
 
 

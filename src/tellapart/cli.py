@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -165,6 +166,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run() -> None:
     """What the installed `tellapart` command calls."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the terminal cannot show is no reason to stop
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(main())
 
 

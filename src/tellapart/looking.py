@@ -109,6 +109,8 @@ class Looker:
     """A backbone at work on photos. Opens once, looks often; safe to call from several threads."""
 
     def __init__(self, look: Look, device: torch.device | str = "cpu", workers: int = 0) -> None:
+        if workers < 0:
+            raise InputError(f"--workers is at least 1 (0 for one a core), not {workers}.")
         self.look, self.device, self.workers = look, torch.device(device), workers or cores()
         self.backbone = load_backbone(look.backbone).to(self.device)
         now = _written(asdict(self.backbone.preprocessing))
