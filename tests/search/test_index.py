@@ -131,6 +131,30 @@ def test_what_cannot_be_read_for_now_is_not_held_to_be_gone(tmp_path: Path, monk
     assert changes == Changes(unchanged=4)
 
 
+@pytest.mark.parametrize("conflicts", [2, 1000])
+def test_captions_mended_meanwhile_do_not_break_an_index_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, conflicts: int
+) -> None:
+    """Joining pieces gives way to another's writing: it is tried again, and put off where that does not help."""
+    photos, tries = tmp_path / "photos", []
+    paint(photos / "a.png", (9, 0, 0))
+    store, _ = fill(tmp_path / "index", Colours(), photos)
+    real = type(store.table).optimize
+
+    def disturbed(table: object, **options: object) -> object:
+        tries.append(1)
+        if len(tries) <= conflicts:
+            raise RuntimeError(
+                "lance error: Retryable commit conflict for version 3: preempted by Update. Please retry."
+            )
+        return real(table, **options)
+
+    monkeypatch.setattr(type(store.table), "optimize", disturbed)
+    paint(photos / "b.png", (0, 9, 0))
+    store, changes = fill(tmp_path / "index", Colours(), photos)
+    assert changes.added == 1 and len(store) == 2 and len(tries) == min(conflicts + 1, 5)
+
+
 def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no index at"):
         open_store(str(tmp_path / "nowhere"))

@@ -28,6 +28,7 @@ TABLE = "pictures"
 FACTS = ("path", "folder", "size", "modified", "content", "width", "height", "taken", "caption", "edited")
 LOOK_AGAIN = datetime.timedelta(seconds=2)
 """How long a reader may go without noticing what another process wrote."""
+TIDY_TRIES = 5
 SOME = 1000
 """Paths or hashes in one condition."""
 
@@ -102,8 +103,17 @@ class Store:
         return None if found is None else inside(found["path"], found["folder"])
 
     def tidy(self) -> None:
-        """Join small pieces, bring new rows into the ANN index, and drop what older versions left behind."""
-        self.table.optimize(cleanup_older_than=datetime.timedelta(hours=1))
+        """Join small pieces, bring new rows into the ANN index, and drop what older versions left behind.
+
+        Put off where others keep writing (captions mended on the page): the next run does it, and nothing is lost.
+        """
+        for _ in range(TIDY_TRIES):
+            try:
+                self.table.optimize(cleanup_older_than=datetime.timedelta(hours=1))
+                return
+            except RuntimeError as error:  # LanceDB has no kind of its own for it
+                if "commit conflict" not in str(error):
+                    raise
 
 
 def inside(path: str, folder: str) -> Path | None:
