@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from tellapart.data.pictures import unwritable_name
 from tellapart.errors import InputError
 from tellapart.vision.preprocess import ORIENTATION, TURNS, UnreadablePicture
 
@@ -79,13 +80,6 @@ def find_photos(given: Sequence[str | Path], lines: TextIO | None = None) -> Fou
             else:
                 found.photos.append(photo)
     return found
-
-
-def unwritable_name(path: str) -> str:
-    """What is wrong with a name that no text, table or JSON can hold; empty for a good one."""
-    if path.isprintable() or path.encode("utf-8", "replace").decode() == path:
-        return ""
-    return f"{path!a} is not named in UTF-8; rename it"
 
 
 def find_some_photos(given: Sequence[str | Path], lines: TextIO | None = None) -> FoundPhotos:

@@ -263,6 +263,19 @@ def test_missing_truncated_and_false_pictures(table: Path, tmp_path: Path) -> No
     assert all(row["reason"] for row in report["skipped"]["items"])
 
 
+def test_names_that_are_not_utf8(table: Path, tmp_path: Path) -> None:
+    """With a table and without; nothing of a pack could hold them."""
+    for name in (b"caf\xe9.jpg", b"caf\xe9.txt"):
+        Path(os.fsdecode(os.fsencode(table) + b"/" + name)).write_bytes((table / "a.jpg").read_bytes())
+    write(table / "a.txt", "a dog")
+    for out, listed in (("beside", False), ("listed", True)):
+        if listed:
+            write(table / "captions.csv", "image,caption\na.jpg,a dog\n")
+        pack, report = run(table, tmp_path / out)
+        assert [p.id for p in pack.pictures] == ["a"]
+        assert skips(report)[r"'caf\udce9.jpg'"] == ("bad file name", r"'caf\udce9.jpg'")
+
+
 def test_caption_of_an_unknown_picture(tmp_path: Path) -> None:
     draw(tmp_path / "in", ["1.jpg"])
     path = coco(tmp_path / "in/captions_train.json", {1: "1.jpg"}, [(5, 1, "A dog"), (6, 9, "A ghost")])

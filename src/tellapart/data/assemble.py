@@ -89,6 +89,9 @@ def assemble(
     index = None if not source.pictures else (NamedFiles if source.by_path else PictureIndex)(result.root)
     if isinstance(index, PictureIndex) and not index.files:
         raise InputError(f"{source.root} holds no pictures; say where they lie with --pictures FOLDER.")
+    if isinstance(index, PictureIndex):
+        reason = "its name is not UTF-8; rename it"
+        result.skipped += [Skipped("bad file name", name, name, reason) for name in sorted(index.misnamed)]
     captioned = _with_words(source, rules, result)
     placed = _locate(source, splits[0], index, captioned, keep_uncaptioned, result) if index is not None else []
     checked = check_pictures([result.root / file for _, _, file in placed], check, tick)

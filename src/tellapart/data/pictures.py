@@ -32,6 +32,13 @@ def picture_stem(name: str) -> str:
     return stem if dot and f".{extension.lower()}" in EXTENSIONS else base
 
 
+def unwritable_name(path: str) -> str:
+    """What is wrong with a name that no text, table or JSON can hold; empty for a good one."""
+    if path.isprintable() or path.encode("utf-8", "replace").decode() == path:
+        return ""
+    return f"{path!a} is not named in UTF-8; rename it"
+
+
 @dataclass
 class PictureIndex:
     """Every picture file under a folder, found again by path, by name, or by name without its extension."""
@@ -39,6 +46,8 @@ class PictureIndex:
     folder: Path
     files: list[str] = field(default_factory=list)
     """Paths relative to `folder`, sorted."""
+    misnamed: list[str] = field(default_factory=list)
+    """Names that are not UTF-8, which no pack can hold, with what they lack written out."""
 
     def __post_init__(self) -> None:
         for here, folders, names in os.walk(self.folder):
@@ -46,7 +55,8 @@ class PictureIndex:
             inside = PurePosixPath(os.path.relpath(here, self.folder).replace(os.sep, "/"))
             for name in names:
                 if os.path.splitext(name)[1].lower() in EXTENSIONS and not name.startswith("."):
-                    self.files.append(str(inside / name))
+                    file = str(inside / name)
+                    self.misnamed.append(ascii(file)) if unwritable_name(file) else self.files.append(file)
         self.files.sort()
         self._paths = set(self.files)
         self._names: dict[str, list[str]] = {}
