@@ -89,6 +89,7 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
         imported = import_features(options.pack, options.imports, options.name, options.overwrite)
         return _told((imported,), options.progress)
     kinds = _kinds(options.kind)
+    _check_numbers(options)
     pack = Pack(options.pack)
     if not pack.pictures:
         raise InputError(f"{pack.folder} has no pictures, only sentences; there is nothing to extract.")
@@ -143,6 +144,13 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
     finally:
         for target in targets:
             target.writer.close()
+
+
+def _check_numbers(options: ExtractSettings) -> None:
+    if options.workers < 0 or options.batch < 0:
+        raise InputError("--workers and --batch are at least 1 (0 for the usual).")
+    if options.count < 1:
+        raise InputError(f"--count is how many regions a picture has, at least 1, not {options.count}.")
 
 
 def _check_region_options(options: ExtractSettings, kinds: tuple[str, ...]) -> None:
