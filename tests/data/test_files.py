@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from tellapart.data.files import atomic_folder, atomic_path, read_json, write_json
 from tellapart.errors import InputError
@@ -27,6 +29,19 @@ def test_a_failure_leaves_the_older_folder(tmp_path: Path) -> None:
     with atomic_folder(tmp_path / "a") as partial:
         (partial / "two").write_text("2")
     assert os.listdir(tmp_path) == ["a"] and os.listdir(tmp_path / "a") == ["two"]
+
+
+def test_files_have_the_rights_of_new_files(tmp_path: Path) -> None:
+    """safetensors makes files that their owner alone may read: a run could not be used by others."""
+    before = os.umask(0o022)
+    try:
+        with atomic_path(tmp_path / "one") as partial:
+            save_file({"a": torch.zeros(1)}, partial)
+        with atomic_folder(tmp_path / "folder") as partial:
+            save_file({"a": torch.zeros(1)}, partial / "two")
+    finally:
+        os.umask(before)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("one", "folder/two")] == [0o644, 0o644]
 
 
 def test_bad_json_names_file_and_line(tmp_path: Path) -> None:

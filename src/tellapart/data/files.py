@@ -21,7 +21,10 @@ def atomic_path(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
+        partial.touch()
+        rights = partial.stat().st_mode
         yield partial
+        partial.chmod(rights)  # safetensors puts a file there that its owner alone may read
         flush(partial)
         os.replace(partial, path)
     finally:
@@ -35,10 +38,12 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
+    rights = partial.stat().st_mode & 0o666  # of a new file, as those of a new folder are
     try:
         yield partial
         for file in partial.rglob("*"):
             if file.is_file():
+                file.chmod(rights)
                 flush(file)
         replaced = path.with_name(f".{path.name}.{os.getpid()}.replaced")
         if path.exists():
