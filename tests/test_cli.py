@@ -119,6 +119,15 @@ def test_mistakes_get_a_sentence(
     assert said in capsys.readouterr().err
 
 
+def test_a_place_that_cannot_be_written_gets_a_sentence(
+    tiny_pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    assert main(["train", "vse++", "--data", str(tiny_pack), "--out", str(tmp_path / "file" / "run"), "--quiet"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("tellapart train: ") and "cannot be read or written (Not a directory)" in said
+
+
 def test_a_pack_with_other_words_or_widths_is_refused(
     tiny_pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -161,6 +161,12 @@ def main(arguments: list[str] | None = None) -> int:
         # Whoever read our lines has had enough (`tellapart … | head`): what is left to say goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        if error.errno is None:  # a library's own, which says nothing of a file
+            raise
+        what = f"{error.filename} cannot be read or written" if error.filename else "A file cannot be read or written"
+        print(f"tellapart {arguments[0]}: {what} ({error.strerror}); mend that or name another place.", file=sys.stderr)
+        return 1
     return 0
 
 

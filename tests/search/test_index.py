@@ -15,7 +15,7 @@ from tellapart.errors import InputError
 from tellapart.search.index import Changes
 from tellapart.search.store import Store, open_store
 
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
+lancedb = pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 
 
 def facts(store: Store) -> dict[str, dict[str, object]]:
@@ -162,6 +162,12 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         fill(tmp_path / "index", Colours(), tmp_path / "nowhere")
     with pytest.raises(InputError, match="another matcher"):
         fill(tmp_path / "index", Colours(fingerprint="other"), tmp_path)
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(InputError, match=r"no index at .*file .File exists"):
+        fill(tmp_path / "file", Colours(), tmp_path)
+    lancedb.connect(tmp_path / "strange").create_table("pictures", [{"path": "a"}])
+    with pytest.raises(InputError, match="not made by `tellapart index`"):
+        open_store(str(tmp_path / "strange"))
     with pytest.raises(InputError, match="is not in the index"):
         open_store(str(tmp_path / "index")).edit("/etc/passwd", "words")
 

@@ -10,6 +10,7 @@ The table's metadata hold the run's fingerprint, so that vectors of two matchers
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import importlib
 import json
@@ -48,7 +49,10 @@ class Store:
 
     def __init__(self, where: str, table: Any) -> None:
         self.where, self.table = where, table
-        self.about = About(**json.loads(table.schema.metadata[b"tellapart"]))
+        about = (table.schema.metadata or {}).get(b"tellapart")
+        if about is None:
+            raise InputError(f"The table in {where} was not made by `tellapart index`; make an index elsewhere.")
+        self.about = About(**json.loads(about))
 
     def __len__(self) -> int:
         return int(self.table.count_rows())
@@ -128,7 +132,10 @@ def open_store(where: str) -> Store:
     try:
         if "://" not in where and not Path(where).is_dir():
             raise FileNotFoundError(where)
-        return Store(where, _connect(where).open_table(TABLE))
+        with _said(where):
+            return Store(where, _connect(where).open_table(TABLE))
+    except InputError:
+        raise
     except (ValueError, FileNotFoundError) as error:
         raise InputError(
             f"There is no index at {where}; make one with `tellapart index FOLDER --out {where}`."
@@ -137,6 +144,13 @@ def open_store(where: str) -> Store:
 
 def open_or_make(where: str, about: About) -> Store:
     """An index to fill; one that another matcher filled is refused."""
+    with _said(where):
+        store = _opened_or_made(where, about)
+    refuse_others(store, about.fingerprint, about.matcher)
+    return store
+
+
+def _opened_or_made(where: str, about: About) -> Store:
     import pyarrow as pa
 
     database = _connect(where)
@@ -158,9 +172,19 @@ def open_or_make(where: str, about: About) -> Store:
             metadata={"tellapart": json.dumps(about.__dict__)},
         )
         database.create_table(TABLE, schema=schema, exist_ok=True)
-    store = Store(where, database.open_table(TABLE))
-    refuse_others(store, about.fingerprint, about.matcher)
-    return store
+    return Store(where, database.open_table(TABLE))
+
+
+@contextlib.contextmanager
+def _said(where: str) -> Iterator[None]:
+    """A place that cannot be reached, read or written gets a sentence; LanceDB has no errors of its own kind."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or str(error).split(", /")[0]
+        raise InputError(f"There can be no index at {where} ({reason}); name another place, or mend that.") from error
 
 
 def refuse_others(store: Store, fingerprint: str, matcher: str) -> None:
