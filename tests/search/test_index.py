@@ -16,6 +16,7 @@ from tellapart.search.index import Changes
 from tellapart.search.store import Store, open_store
 
 lancedb = pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
+pa = pytest.importorskip("pyarrow")
 
 
 def facts(store: Store) -> dict[str, dict[str, object]]:
@@ -129,6 +130,35 @@ def test_what_cannot_be_read_for_now_is_not_held_to_be_gone(tmp_path: Path, monk
     ]
     store, changes = fill(tmp_path / "index", Colours(), photos)
     assert changes == Changes(unchanged=4)
+
+
+def test_what_is_written_while_a_chunk_is_kept_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between reading what a row has and writing it anew, someone mends the captions of all photos."""
+    photos = tmp_path / "photos"
+    for step, name in enumerate(("changed", "touched", "moved", "copied", "alone")):
+        paint(photos / f"{name}.png", (9 + step, 0, 0))
+    store, _ = fill(tmp_path / "index", Colours(), photos)
+    store.edit(str(photos / "alone.png"), "before")
+    paint(photos / "changed.png", (0, 0, 200))
+    os.utime(photos / "touched.png", ns=(1, 1))
+    (photos / "moved.png").rename(photos / "away.png")
+    (photos / "copy.png").write_bytes((photos / "copied.png").read_bytes())
+    real = Store.put
+
+    def put(index: Store, rows: pa.Table) -> None:
+        other = open_store(str(tmp_path / "index"))
+        for row in list(facts(other).values()):
+            other.edit_copies(str(row["content"]), f"new of {Path(str(row['path'])).stem}")
+        real(index, rows)
+
+    monkeypatch.setattr(Store, "put", put)
+    store, changes = fill(tmp_path / "index", Colours(), photos, chunk=100)
+    assert (changes.changed, changes.carried, changes.deleted) == (1, 3, 1)
+    said = {name: row["edited"] for name, row in facts(store).items()}
+    assert said == {
+        "changed.png": "new of changed", "touched.png": "new of touched", "away.png": "new of moved",
+        "copied.png": "new of copied", "copy.png": "new of copied", "alone.png": "new of alone",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("conflicts", [2, 1000])

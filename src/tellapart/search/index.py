@@ -34,7 +34,7 @@ TIDY_EVERY = 64
 """Chunks after which the pieces on the disk are joined."""
 GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 """Why a file is not there, unlike one that is there and cannot be read."""
-CARRIED = ("content", "caption", "edited", "vector")
+CARRIED = ("path", "content", "caption", "edited", "vector")
 
 
 @dataclass
@@ -164,14 +164,10 @@ def _keep(store: Store, known: Known, examined: Sequence[Examined], changes: Cha
     good = [one for one in good if one.photo not in missed]
     paths = [one.photo.path for one in good]
     there = (known.find(paths) >= 0).tolist()
-    edits = {
-        row["path"]: row["edited"]
-        for row in store.having("path", [p for p, old in zip(paths, there) if old], ["path", "edited"])
-    }
     new: list[dict[str, Any]] = []
     replaced: list[dict[str, Any]] = []
     for one, old in zip(good, there):
-        row = _row(one, carried, edits)
+        row = _row(one, carried)
         (replaced if old else new).append(row)
         if one.vector is None:
             changes.carried += 1
@@ -179,19 +175,45 @@ def _keep(store: Store, known: Known, examined: Sequence[Examined], changes: Cha
             changes.changed += 1
         else:
             changes.added += 1
-    store.put(_table(replaced, store))
-    store.add(_table(new, store))
+    store.put(_table([{**row} for row in replaced], store))
+    store.add(_table([{**row} for row in new], store))
+    _carry_edits(store, carried, new, replaced)
     return missed
 
 
-def _row(one: Examined, carried: dict[str, dict[str, Any]], edits: dict[str, str | None]) -> dict[str, Any]:
+def _carry_edits(
+    store: Store, carried: dict[str, dict[str, Any]], new: list[dict[str, Any]], replaced: list[dict[str, Any]]
+) -> None:
+    """What people wrote goes along with the bytes, though they may write at this very moment.
+
+    A new row has what its source had when it was read: what has been written to the source since is added now, and
+    what is written later reaches both. A row that has words of its own keeps them, whatever bytes its file has now.
+    """
+    sources = {row["content"]: before for row in (*new, *replaced) if (before := carried.get(row["content"]))}
+    now = dict(_edits(store, [before["path"] for before in sources.values()]))
+    own = dict(_edits(store, [row["path"] for row in replaced if row["content"] in sources]))
+    for row in (*new, *replaced):
+        before = sources.get(row["content"])
+        if before is None or before["path"] == row["path"]:
+            continue
+        latest = now.get(before["path"], before["edited"])
+        there = own[row["path"]] if row["path"] in own else row["edited"]
+        if latest != there and (row["path"] not in own or there is None):
+            store.edit(row["path"], latest)
+
+
+def _edits(store: Store, paths: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    yield from ((row["path"], row["edited"]) for row in store.having("path", paths, ["path", "edited"]))
+
+
+def _row(one: Examined, carried: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """A row that is there already keeps what a person wrote: it outlives a change of the picture."""
     assert one.facts is not None
     facts = {**one.facts.__dict__, "path": one.photo.path, "folder": one.photo.folder}
-    edited = edits.get(one.photo.path)  # a person's words outlive a change of the picture
     if one.vector is not None:
-        return {**facts, "vector": one.vector, "caption": one.caption, "edited": edited}
+        return {**facts, "vector": one.vector, "caption": one.caption, "edited": None}
     before = carried[one.facts.content]
-    return {**facts, "vector": before["vector"], "caption": before["caption"], "edited": edited or before["edited"]}
+    return {**facts, "vector": before["vector"], "caption": before["caption"], "edited": before["edited"]}
 
 
 def _table(rows: list[dict[str, Any]], store: Store) -> pa.Table:

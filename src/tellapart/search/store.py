@@ -29,7 +29,7 @@ TABLE = "pictures"
 FACTS = ("path", "folder", "size", "modified", "content", "width", "height", "taken", "caption", "edited")
 LOOK_AGAIN = datetime.timedelta(seconds=2)
 """How long a reader may go without noticing what another process wrote."""
-TIDY_TRIES = 5
+TIDY_TRIES, EDIT_TRIES = 5, 5
 SOME = 1000
 """Paths or hashes in one condition."""
 
@@ -70,18 +70,28 @@ class Store:
             self.table.add(rows)
 
     def put(self, rows: pa.Table) -> None:
-        """Rows that take the place of those with the same paths."""
+        """Rows that take the place of those with the same paths, but for what people wrote: that may be newer."""
         if rows.num_rows:
-            self.table.merge_insert("path").when_matched_update_all().when_not_matched_insert_all().execute(rows)
+            self.table.merge_insert("path").when_matched_update_all().execute(rows.drop_columns("edited"))
 
     def delete(self, paths: Sequence[str]) -> None:
         for first in range(0, len(paths), SOME):
             self.table.delete(f"path IN {listed(paths[first : first + SOME])}")
 
     def edit(self, path: str, words: str | None) -> None:
-        """A person's caption of a photo; None goes back to the captioner's."""
+        """A person's caption of a file; None goes back to the captioner's."""
         if not self.table.update(where=f"path = {quoted(path)}", values={"edited": words}).rows_updated:
             raise InputError(f"{path} is not in the index {self.where}.")
+
+    def edit_copies(self, content: str, words: str | None) -> None:
+        """The same for every copy of a photo, those that `tellapart index` brings in at this moment among them."""
+        same = f"content = {quoted(content)}"
+        other = "edited IS NOT NULL" if words is None else f"(edited IS NULL OR edited != {quoted(words)})"
+        for _ in range(EDIT_TRIES):
+            self.table.checkout_latest()
+            self.table.update(where=same, values={"edited": words})
+            if not self.table.count_rows(f"{same} AND {other}"):
+                return
 
     def batches(self, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
         """Columns of all rows (or of those that meet a condition) with `_rowid`, a piece at a time."""

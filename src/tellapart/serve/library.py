@@ -6,7 +6,6 @@ of one picture are one picture.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import re
 import threading
@@ -112,10 +111,9 @@ class Library:
 
     def edit(self, identity: str, words: str | None) -> Row:
         """A person's caption for every copy of a picture; None goes back to the captioner's."""
+        self.row(identity)  # an id that is not known is refused
         with self._writing:
-            for facts in self._rows(identity):
-                with contextlib.suppress(InputError):  # a copy that `tellapart index` took out this moment
-                    self.store.edit(facts["path"], words)
+            self.store.edit_copies(identity, words)
         return self.row(identity)
 
     def _rows(self, identity: str) -> list[dict[str, Any]]:
