@@ -2,6 +2,7 @@
 
 import base64
 import io
+import shutil
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from tellapart.api import IndexOptions, index
 from tellapart.search.embedder import Embedder
+from tellapart.search.query import Filters
 from tellapart.search.store import open_store
 from tellapart.serve.app import make_app
 from tellapart.serve.guard import Admission
@@ -61,6 +64,19 @@ def test_search(reader: TestClient) -> None:
     for params, status in (({"words": "xyzzy"}, 400), ({}, 400), ({"words": "ball", "count": 0}, 422)):
         answer = reader.get("/api/search", params=params)
         assert answer.status_code == status and isinstance(answer.json()["detail"], str)
+
+
+def test_many_copies_of_a_picture_do_not_hide_the_others(
+    served_world: Path, embedder: Embedder, tmp_path: Path
+) -> None:
+    photos = Path(shutil.copytree(served_world / "photos", tmp_path / "photos"))
+    for number in range(30):
+        shutil.copy(photos / "red-left.png", photos / f"copy-{number}.png")
+    matcher = str(served_world / "find")
+    index(IndexOptions((photos,), str(tmp_path / "index"), matcher, "none", progress=False))
+    library = Library(open_store(str(tmp_path / "index")), embedder)
+    assert len(library.search("a red ball", "", 8, Filters())) == 8
+    assert len(library.nearest(embedder.picture(photos / "red-left.png"), 20)) == 12
 
 
 def test_pictures_by_id(reader: TestClient, served_world: Path) -> None:

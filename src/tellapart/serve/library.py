@@ -23,6 +23,8 @@ from tellapart.search.store import FACTS, Store, inside
 from tellapart.serve.recent import Recent
 
 IDENTITY = r"^[0-9a-f]{32}$"
+MOST_ASKED = 10_000
+"""Rows looked through for pictures that are no copies of each other."""
 REMEMBERED = 10_000
 """Files of pictures that were shown last, so that small pictures need no second look into the table."""
 
@@ -69,8 +71,13 @@ class Library:
 
     def nearest(self, vector: np.ndarray, count: int, filters: Filters | None = None) -> list[Found]:
         """Each picture once, however many copies there are."""
-        found = self.searcher.nearest(vector, 2 * count, filters)
-        once = list({one.content: one for one in reversed(found)}.values())[::-1][:count]
+        asked = 2 * count
+        while True:
+            found = self.searcher.nearest(vector, asked, filters)
+            once = list({one.content: one for one in reversed(found)}.values())[::-1][:count]
+            if len(once) == count or len(found) < asked or asked >= MOST_ASKED:
+                break
+            asked *= 4  # one picture has so many copies that they hid the others
         for one in once:
             self._files.put(one.content, (one.path, one.folder))
         return once
