@@ -5,7 +5,8 @@ import pytest
 import torch
 from PIL import Image
 
-from tellapart.vision.backbones import Preprocessing
+from tellapart.vision import preprocess
+from tellapart.vision.backbones import Interpolation, Preprocessing
 from tellapart.vision.preprocess import ORIENTATION, UnreadablePicture, read_picture, read_square
 
 SMALL = Preprocessing(32, (0.5,) * 3, (0.5,) * 3)
@@ -70,3 +71,26 @@ def test_files_that_are_no_pictures_are_named(tmp_path: Path) -> None:
     for name in ("text.jpg", "half.jpg", "absent.jpg"):
         with pytest.raises(UnreadablePicture, match=name):
             read_picture(tmp_path / name, 8)
+
+
+def test_of_a_very_slim_picture_the_middle_is_shown_in_little_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1 x 30,000 with two white pixels in the middle: the square is white, and nothing huge is made on the way."""
+    pixels = np.zeros((1, 30_000, 3), np.uint8)
+    pixels[:, 14_999:15_001] = 255
+    Image.fromarray(pixels).save(tmp_path / "slim.png")
+    made: list[int] = []
+    resized = preprocess._resized
+
+    def counted(picture: torch.Tensor, height: int, width: int, interpolation: Interpolation) -> torch.Tensor:
+        made.append(height * width)
+        return resized(picture, height, width, interpolation)
+
+    monkeypatch.setattr(preprocess, "_resized", counted)
+    square = read_square(tmp_path / "slim.png", Preprocessing(28, (0, 0, 0), (1, 1, 1)), "crop")
+    assert made == [32 * 32 * preprocess.SLIM]
+    assert square.pixels.shape == (3, 28, 28) and square.pixels.float().mean() > 200
+    left, top, right, bottom = square.window
+    assert (top, bottom) == pytest.approx((2 / 32, 30 / 32))
+    assert left < 0.5 < right and right - left == pytest.approx(28 / 32 / 30_000)
