@@ -124,6 +124,17 @@ def test_a_large_table_gets_an_approximate_index_that_is_measured(tmp_path: Path
     assert {one.path for one in exact} == {f"/p/{place}" for place in np.argsort(-(vectors @ vectors[0]))[:10]}
 
 
+def test_captions_in_words_the_matcher_does_not_know_are_no_questions(photos: Store) -> None:
+    """A captioner of another language must not stop an index run when all is done."""
+
+    def words(captions: list[str]) -> np.ndarray:
+        if captions != ["blue"]:
+            raise InputError("No word is known")
+        return np.ones((1, 3), np.float32)
+
+    assert ann.sample_queries(photos, words).shape == (5, 3)  # four pictures, and the caption of the blue one
+
+
 def test_sheets(photos: Store, tmp_path: Path) -> None:
     found = Searcher(photos).nearest(Colours().words(["red"])[0], 4)
     Path(found[1].path).unlink()  # gone since it was indexed: left out

@@ -7,12 +7,14 @@ by measuring: as few as reach the wanted recall.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tellapart.errors import InputError
 from tellapart.search.store import Store
 
 EXACT_BELOW = 50_000
@@ -117,7 +119,8 @@ def as_matrix(column: Any, width: int) -> np.ndarray:
 def sample_queries(store: Store, words: Any, count: int = 100, seed: int = 0) -> np.ndarray:
     """What people may ask: stored pictures, and their captions as sentences where there are any [Q, E].
 
-    Sentences lie apart from pictures in a joint space, so recall on pictures alone would flatter.
+    Sentences lie apart from pictures in a joint space, so recall on pictures alone would flatter. Captions of which the
+    matcher knows no word (a captioner of another language) are no questions.
     """
     import pyarrow as pa
 
@@ -125,5 +128,8 @@ def sample_queries(store: Store, words: Any, count: int = 100, seed: int = 0) ->
     places = np.sort(np.random.default_rng(seed).choice(rows, min(count, rows), replace=False))
     found: pa.Table = store.table.take_offsets(places.tolist()).select(["vector", "caption"]).to_arrow()
     pictures = as_matrix(found["vector"].combine_chunks(), store.about.width)
-    captions: Sequence[str] = [caption for caption in found["caption"].to_pylist() if caption]
-    return np.concatenate([pictures, words(captions)]) if captions else pictures
+    asked = [pictures]
+    for caption in filter(None, found["caption"].to_pylist()):
+        with contextlib.suppress(InputError):
+            asked.append(words([caption]))
+    return np.concatenate(asked)

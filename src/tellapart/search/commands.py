@@ -19,7 +19,7 @@ import tyro
 from tellapart.bundled import PREFIX
 from tellapart.device import usable_device
 from tellapart.errors import InputError
-from tellapart.search.ann import Built, build_if_large, built, sample_queries
+from tellapart.search.ann import EXACT_BELOW, Built, build_if_large, built, sample_queries
 from tellapart.search.embedder import Embedder, Embeds
 from tellapart.search.examined import Engine
 from tellapart.search.index import Changes, update_index
@@ -80,7 +80,7 @@ def index(options: IndexOptions) -> Changes:
 
     with _counting(options.progress) as tick:
         changes = update_index(store, options.folders, engine_for, options.chunk, options.forget, tick)
-    made = build_if_large(store, sample_queries(store, embedder.words)) if len(store) else None
+    made = build_if_large(store, sample_queries(store, embedder.words)) if len(store) >= EXACT_BELOW else None
     _tell(changes, made, len(store), options)
     return changes
 
