@@ -44,6 +44,21 @@ def test_files_have_the_rights_of_new_files(tmp_path: Path) -> None:
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("one", "folder/two")] == [0o644, 0o644]
 
 
+def test_a_file_that_nobody_wrote_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "a"):
+        pass
+    assert not os.listdir(tmp_path)
+
+
+def test_the_rights_of_linked_files_stay(tmp_path: Path) -> None:
+    """The same file lies in a folder that is none of our business."""
+    (tmp_path / "theirs").write_text("1")
+    (tmp_path / "theirs").chmod(0o600)
+    with atomic_folder(tmp_path / "ours") as partial:
+        os.link(tmp_path / "theirs", partial / "linked")
+    assert (tmp_path / "theirs").stat().st_mode & 0o777 == 0o600
+
+
 def test_bad_json_names_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"a": 1,\n"b"}')
     with pytest.raises(InputError, match=r"a.json, line 2: broken JSON"):

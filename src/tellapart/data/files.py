@@ -23,6 +23,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         partial.touch()
         rights = partial.stat().st_mode
+        partial.unlink()  # whoever forgets to write it is told
         yield partial
         partial.chmod(rights)  # safetensors puts a file there that its owner alone may read
         flush(partial)
@@ -43,7 +44,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         yield partial
         for file in partial.rglob("*"):
             if file.is_file():
-                file.chmod(rights)
+                if file.stat().st_nlink == 1:  # the rights of a file that is linked from elsewhere are not ours
+                    file.chmod(rights)
                 flush(file)
         replaced = path.with_name(f".{path.name}.{os.getpid()}.replaced")
         if path.exists():
