@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from tellapart.data.pictures import unwritable_name
+from tellapart.data.upright import upright
 from tellapart.errors import InputError
-from tellapart.vision.preprocess import ORIENTATION, TURNS, UnreadablePicture
+from tellapart.vision.preprocess import UnreadablePicture
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -112,9 +113,7 @@ def open_photo(path: Path) -> Image.Image:
     photo_suffixes()  # registers plugins
     try:
         with Image.open(path) as opened:
-            turn = TURNS.get(opened.getexif().get(ORIENTATION, 1))
-            picture = opened.convert("RGB")
-        return picture if turn is None else picture.transpose(turn)
+            return upright(opened).copy()
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise UnreadablePicture(why_unreadable(path, str(error))) from error
 

@@ -5,9 +5,11 @@ import pytest
 import torch
 from PIL import Image
 
+from tellapart.data.upright import ORIENTATION, SIXTEEN_BITS, upright_size
+from tellapart.photos import open_photo
 from tellapart.vision import preprocess
 from tellapart.vision.backbones import Interpolation, Preprocessing
-from tellapart.vision.preprocess import ORIENTATION, UnreadablePicture, read_picture, read_square
+from tellapart.vision.preprocess import UnreadablePicture, read_picture, read_square
 
 SMALL = Preprocessing(32, (0.5,) * 3, (0.5,) * 3)
 
@@ -45,6 +47,7 @@ def test_pictures_are_turned_upright(tmp_path: Path, orientation: int) -> None:
     gradient(40, 24).save(tmp_path / "a.png", exif=exif)
     with Image.open(tmp_path / "a.png") as opened:
         expected = np.asarray(ImageOps.exif_transpose(opened))
+        assert upright_size(opened) == expected.shape[1::-1]
     np.testing.assert_array_equal(read_picture(tmp_path / "a.png", 8), expected)
 
 
@@ -60,6 +63,16 @@ def test_every_colour_mode_becomes_rgb(tmp_path: Path, mode: str) -> None:
     suffix = "jpg" if mode == "CMYK" else "png"
     gradient(20, 20).convert(mode).save(tmp_path / f"a.{suffix}")
     assert read_square(tmp_path / f"a.{suffix}", SMALL, "squash").pixels.shape == (3, 32, 32)
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_sixteen_bits_of_grey_become_eight(tmp_path: Path, suffix: str) -> None:
+    values = np.arange(0, 65536, 257, dtype=np.uint16).reshape(16, 16)
+    Image.fromarray(values).save(tmp_path / f"a.{suffix}")
+    with Image.open(tmp_path / f"a.{suffix}") as opened:
+        assert opened.mode in SIXTEEN_BITS
+    for shown in (read_picture(tmp_path / f"a.{suffix}", 8), np.asarray(open_photo(tmp_path / f"a.{suffix}"))):
+        np.testing.assert_array_equal(shown, np.repeat((values // 257)[:, :, None], 3, axis=2))
 
 
 def test_files_that_are_no_pictures_are_named(tmp_path: Path) -> None:

@@ -11,8 +11,6 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 EXTENSIONS = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm", ".avif", ".jp2"}
-ORIENTATION = 274
-"""The EXIF tag that says how a camera was held; values 5 to 8 lie on their side."""
 
 Check = Literal["header", "full"]
 BROKEN = (
@@ -110,14 +108,14 @@ def check_picture(path: Path, check: Check = "header") -> Checked:
     """
     from PIL import Image, UnidentifiedImageError
 
+    from tellapart.data.upright import upright_size
+
     try:
         size = path.stat().st_size
         if size == 0:
             return Checked(kind="not a picture", fault="the file is empty")
         with Image.open(path) as picture:
-            width, height = picture.size
-            if picture.getexif().get(ORIENTATION, 1) in (5, 6, 7, 8):
-                width, height = height, width
+            width, height = upright_size(picture)
             if check == "full" or not _ends_well(path, picture.format or "", size):
                 picture.load()
     except FileNotFoundError:

@@ -6,9 +6,10 @@ import io
 from collections.abc import Sequence
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image
 
 from tellapart.data.pack import Pack
+from tellapart.data.upright import upright
 from tellapart.data.usual_nouns import usual_nouns
 from tellapart.report import page
 from tellapart.report.attention import draw_comparison, gaze_of, looks
@@ -38,7 +39,7 @@ def looks_section(runs: Sequence[Run], pack: Pack, split: str, examples: int, se
             for run, context in looking
         ]
         with Image.open(pack.picture_path(picture)) as opened:
-            photo = ImageOps.exif_transpose(opened).convert("RGB")
+            photo = upright(opened).copy()
         for first in range(0, len(gazes), ACROSS):
             said = "; ".join(f"{name}: {' '.join(gaze.words)}" for name, gaze in gazes[first : first + ACROSS])
             held = io.BytesIO()

@@ -8,7 +8,9 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from PIL import Image, ImageOps
+from PIL import Image
+
+from tellapart.data.upright import upright
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #2a9d5c; }
@@ -45,7 +47,7 @@ def table(rows: Sequence[tuple[str, str]], header: tuple[str, str]) -> str:
 def figure(path: Path, caption: str, right: bool = False, size: int = 224) -> str:
     """A picture, made small, with words under it; `right` marks the true answer in more than colour."""
     with Image.open(path) as opened:
-        small = ImageOps.exif_transpose(opened).convert("RGB")
+        small = upright(opened).copy()
         small.thumbnail((size, size))
     held = io.BytesIO()
     small.save(held, "JPEG", quality=85)

@@ -9,8 +9,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tellapart.data.upright import upright_size
 from tellapart.photos import photo_suffixes
-from tellapart.vision.preprocess import ORIENTATION
 
 EXIF_BLOCK, TAKEN, CHANGED = 0x8769, 0x9003, 0x0132
 
@@ -43,10 +43,8 @@ def examine(path: Path) -> FileFacts:
         contextlib.suppress(OSError, SyntaxError, ValueError, Image.DecompressionBombError),
         Image.open(path) as opened,
     ):
-        width, height = opened.size
+        width, height = upright_size(opened)
         if exif := opened.getexif():
-            if exif.get(ORIENTATION, 1) in (5, 6, 7, 8):
-                width, height = height, width
             taken = moment(exif.get_ifd(EXIF_BLOCK).get(TAKEN) or exif.get(CHANGED))
     return FileFacts(status.st_size, status.st_mtime_ns, content, width, height, taken)
 

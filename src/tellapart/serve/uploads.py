@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tellapart.data.upright import upright
 from tellapart.errors import InputError
 from tellapart.photos import photo_suffixes
-from tellapart.vision.preprocess import ORIENTATION, TURNS
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -49,8 +49,7 @@ def keep_upload(data: bytes, pixels: int, folder: Path) -> Upload:
     try:
         with _opened(data) as opened:
             _refuse_measures(*opened.size, pixels)
-            turn = TURNS.get(opened.getexif().get(ORIENTATION, 1))
-            kind, picture = opened.format, opened.convert("RGB")
+            kind, picture = opened.format, upright(opened).copy()
     except RefusedUpload:
         raise
     except Image.DecompressionBombError as error:
@@ -59,7 +58,6 @@ def keep_upload(data: bytes, pixels: int, folder: Path) -> Upload:
     # struct.error, IndexError, KeyError, ZeroDivisionError, …
     except Exception as error:
         raise RefusedUpload("This is no whole picture of a kind that can be opened here.") from error
-    picture = picture if turn is None else picture.transpose(turn)
     if kind == "JPEG":
         file = folder / "photo.jpg"
         file.write_bytes(data)

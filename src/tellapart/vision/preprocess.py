@@ -18,6 +18,7 @@ from PIL import Image
 from torch import Tensor
 
 from tellapart.data.pictures import BROKEN
+from tellapart.data.upright import upright
 from tellapart.errors import InputError
 from tellapart.vision.backbones import Interpolation, Preprocessing
 
@@ -27,16 +28,6 @@ Box = tuple[float, float, float, float]
 SLIM = 50
 """Times as long as wide: of pictures beyond that only the middle is brought to a network's size."""
 WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
-ORIENTATION = 0x0112
-TURNS = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
 
 
 class UnreadablePicture(InputError):
@@ -106,9 +97,7 @@ def read_picture(path: Path, short: int) -> np.ndarray:
         with Image.open(path) as opened:
             if opened.format == "JPEG":
                 opened.draft("RGB", (short, short))
-            turn = TURNS.get(opened.getexif().get(ORIENTATION, 1))
-            picture = opened if opened.mode == "RGB" else opened.convert("RGB")
-            return np.array(picture if turn is None else picture.transpose(turn))
+            return np.array(upright(opened))
     except FileNotFoundError as error:
         raise UnreadablePicture(f"{path} does not exist") from error
     except (*BROKEN, Image.DecompressionBombError) as error:
