@@ -75,6 +75,15 @@ def test_sixteen_bits_of_grey_become_eight(tmp_path: Path, suffix: str) -> None:
         np.testing.assert_array_equal(shown, np.repeat((values // 257)[:, :, None], 3, axis=2))
 
 
+@pytest.mark.parametrize("highest", [65535, 4095])
+def test_sixteen_bits_that_pillow_widens_become_eight_too(tmp_path: Path, highest: int) -> None:
+    """A PGM says how bright white is (twelve bits of a camera, say), and Pillow brings that to 65,535 itself."""
+    values = np.linspace(0, highest, 256).astype(">u2").reshape(16, 16)
+    (tmp_path / "a.pgm").write_bytes(f"P5 16 16 {highest} ".encode() + values.tobytes())
+    expected = np.repeat((values.astype(np.float64) * 255 / highest)[:, :, None], 3, axis=2)
+    np.testing.assert_allclose(read_picture(tmp_path / "a.pgm", 8), expected, atol=1)
+
+
 def test_files_that_are_no_pictures_are_named(tmp_path: Path) -> None:
     (tmp_path / "text.jpg").write_text("not a picture")
     noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8))

@@ -17,12 +17,14 @@ TURNS = {
 }
 SIXTEEN_BITS = ("I;16", "I;16B", "I;16L", "I;16N")
 """Grey pictures (scans, X-rays) that Pillow itself would cut off at 255, so that they turn white."""
+WIDENED = ("PPM", "PNG")
+"""Formats whose grey pictures of sixteen bits Pillow keeps in 32 (PNG in older releases)."""
 
 
 def upright(opened: Image.Image) -> Image.Image:
     """Where nothing is to be done this is the opened picture itself: copy what is to outlive its file."""
     turn = TURNS.get(opened.getexif().get(ORIENTATION, 1))
-    if opened.mode in SIXTEEN_BITS:
+    if opened.mode in SIXTEEN_BITS or (opened.mode == "I" and opened.format in WIDENED):
         grey = opened.convert("I").point(lambda value: value * (1 / 257))
         picture = grey.convert("L").convert("RGB")
     else:
