@@ -1,6 +1,7 @@
 """Files and folders appear whole or not at all."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,12 +51,13 @@ def test_a_file_that_nobody_wrote_is_an_error(tmp_path: Path) -> None:
     assert not os.listdir(tmp_path)
 
 
-def test_the_rights_of_linked_files_stay(tmp_path: Path) -> None:
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_the_rights_of_linked_files_stay(tmp_path: Path, link: Callable[[Path, Path], None]) -> None:
     """The same file lies in a folder that is none of our business."""
     (tmp_path / "theirs").write_text("1")
     (tmp_path / "theirs").chmod(0o600)
     with atomic_folder(tmp_path / "ours") as partial:
-        os.link(tmp_path / "theirs", partial / "linked")
+        link(tmp_path / "theirs", partial / "linked")
     assert (tmp_path / "theirs").stat().st_mode & 0o777 == 0o600
 
 

@@ -44,7 +44,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         yield partial
         for file in partial.rglob("*"):
             if file.is_file():
-                if file.stat().st_nlink == 1:  # the rights of a file that is linked from elsewhere are not ours
+                # The rights of a file that also lies elsewhere are not ours.
+                if not file.is_symlink() and file.stat().st_nlink == 1:
                     file.chmod(rights)
                 flush(file)
         replaced = path.with_name(f".{path.name}.{os.getpid()}.replaced")
