@@ -117,9 +117,12 @@ def test_a_resumed_stage_is_judged_as_a_whole_one(
     assert [row for row in rows if row["stage"] == last.name and "mean_loss" in row] == whole
 
 
-@pytest.mark.parametrize(("monitor", "best"), [("i2t_median", 2), ("rsum", 5)])
-def test_median_ranks_are_best_low(monitor: str, best: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three epochs whose figure is 3, 2 and 5: a median rank is kept at its lowest, a recall at its highest."""
+@pytest.mark.parametrize(
+    ("monitor", "best"), [("i2t_median", 2), ("1k_t2i_median", 2), ("chair_words", 2), ("rsum", 5)]
+)
+def test_some_figures_are_best_low(monitor: str, best: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three epochs whose figure is 3, 2 and 5: of median ranks and words that are made up the lowest is kept, of
+    recall the highest."""
     figures = iter([3.0, 2.0, 5.0])
     monkeypatch.setitem(EVALUATIONS, "retrieval", lambda model, context, split: {monitor: next(figures)})
     stage = replace(find_recipe("vse++").stages[0], epochs=1, monitor=monitor)

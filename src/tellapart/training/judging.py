@@ -18,8 +18,8 @@ from tellapart.training.checkpoints import Position
 from tellapart.training.feed import made
 from tellapart.training.recipe import Recipe, Stage
 
-BEST_LOW = ("loss", "i2t_median", "t2i_median")
-"""Figures of which less is better."""
+BEST_LOW = ("loss", "chair_words", "chair_captions")
+"""Figures of which less is better, beside median ranks."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def judge(
             else:
                 judged = EVALUATIONS[stage.evaluation](kept, context, stage.validation_split)
             check_monitor(stage, judged)
-            value = judged[stage.monitor] * (-1 if stage.monitor in BEST_LOW else 1)
+            value = judged[stage.monitor] * (-1 if is_best_low(stage.monitor) else 1)
             if position.best is None or value > position.best:
                 position.best, position.stale = value, 0
                 save_best(kept)
@@ -82,6 +82,10 @@ def judge(
                 position.stale += 1
     judged, position.best, position.stale = agree((judged, position.best, position.stale))
     return judged
+
+
+def is_best_low(figure: str) -> bool:
+    return figure in BEST_LOW or figure.endswith("_median")
 
 
 def check_monitor(stage: Stage, figures: Collection[str]) -> None:

@@ -76,7 +76,7 @@ class Stage:
     when it learns something new without unlearning what they taught. The sum is `loss`, its parts `loss_STAGE`."""
     validation_split: str = "val"
     monitor: str = "loss"
-    """The figure that chooses the best epoch; `loss` and median ranks are best low, all others high."""
+    """The figure that chooses the best epoch; `loss`, median ranks and CHAIR are best low, all others high."""
     evaluate_every: int = 1
     """Epochs between evaluations; the last epoch is always evaluated."""
     patience: int = 0
