@@ -1,5 +1,6 @@
 """CIDEr-D by hand, the plain form against a loop, and stored document frequencies."""
 
+import contextlib
 import math
 from collections import Counter
 from pathlib import Path
@@ -93,6 +94,12 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
     for content in (b"no table", b"", b"PK\x03\x04cut off"):
         (tmp_path / "odd.npz").write_bytes(content)
         with pytest.raises(InputError, match="not a stored document frequency table"):
+            DocumentFrequency.load(tmp_path / "odd.npz")
+    DocumentFrequency.from_references([["a dog runs on the grass"], ["a cat"]]).save(tmp_path / "whole.npz")
+    whole = (tmp_path / "whole.npz").read_bytes()
+    for place in range(len(whole)):  # wherever it is damaged, it is refused, or what was damaged does not matter
+        (tmp_path / "odd.npz").write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        with contextlib.suppress(InputError):
             DocumentFrequency.load(tmp_path / "odd.npz")
     np.save(tmp_path / "array.npy", np.zeros(3))
     with pytest.raises(InputError, match="not a stored document frequency table"):

@@ -1,5 +1,6 @@
 """How many pictures mention an n-gram: the table behind CIDEr's inverse document frequencies, storable as one file."""
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,8 @@ class DocumentFrequency:
                     tuple(stored[f"counts{n}"] for n in range(1, order + 1)),
                     int(stored["pictures"]),
                 )
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        # The last two of a damaged archive: what is in it does not unpack, or claims a packing nobody knows.
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error, NotImplementedError) as error:
             raise InputError(
                 f"{path} is not a stored document frequency table ({error}). "
                 "Write one with DocumentFrequency.from_references(...).save(path)."
