@@ -96,3 +96,9 @@ def test_a_captioners_gaze(tmp_path: Path) -> None:
 def test_parts_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InputError, match="do not belong together"):
         Gaze(("a",), np.zeros((2, 2)), BOXES, (False,))
+
+
+def test_a_drawing_that_cannot_be_written_says_why(tmp_path: Path) -> None:
+    """Pillow's own complaints carry no number of an error, and so no text for it."""
+    with pytest.raises(InputError, match="cannot write mode RGBA as JPEG"):
+        save_drawing(Image.new("RGBA", (2, 2)), tmp_path / "a.jpg")

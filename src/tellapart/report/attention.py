@@ -171,7 +171,7 @@ def save_drawing(drawing: Image.Image, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         drawing.save(path)
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}); choose another place.") from error
+        raise InputError(f"{path} cannot be written ({error.strerror or error}); choose another place.") from error
 
 
 def _draw_boxes(picture: Image.Image, gaze: Gaze) -> None:
