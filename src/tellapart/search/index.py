@@ -175,8 +175,8 @@ def _keep(store: Store, known: Known, examined: Sequence[Examined], changes: Cha
             changes.changed += 1
         else:
             changes.added += 1
-    store.put(_table([{**row} for row in replaced], store))
-    store.add(_table([{**row} for row in new], store))
+    store.put(_table(replaced, store))
+    store.add(_table(new, store))
     _carry_edits(store, carried, new, replaced)
     return missed
 
@@ -220,7 +220,7 @@ def _table(rows: list[dict[str, Any]], store: Store) -> pa.Table:
     import pyarrow as pa
 
     schema = store.schema()
-    vectors = np.asarray([row.pop("vector") for row in rows], np.float16).reshape(len(rows), store.about.width)
+    vectors = np.asarray([row["vector"] for row in rows], np.float16).reshape(len(rows), store.about.width)
     flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), store.about.width)
     columns = {
         name: flat if name == "vector" else pa.array([row[name] for row in rows], schema.field(name).type)
