@@ -161,6 +161,24 @@ def test_what_is_written_while_a_chunk_is_kept_is_not_lost(tmp_path: Path, monke
     }  # fmt: skip
 
 
+def test_what_is_written_last_wins_over_what_is_carried_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mended once before a copy's row is written, and again after the words to carry over have been read."""
+    photos = tmp_path / "photos"
+    paint(photos / "a.png", (9, 0, 0))
+    store, _ = fill(tmp_path / "index", Colours(), photos)
+    (photos / "copy.png").write_bytes((photos / "a.png").read_bytes())
+    content = str(facts(store)["a.png"]["content"])
+    add, carry = Store.add, Store.edit_unless_changed
+
+    def mended(words: str) -> None:
+        open_store(str(tmp_path / "index")).edit_copies(content, words)
+
+    monkeypatch.setattr(Store, "add", lambda index, rows: (mended("first"), add(index, rows)))
+    monkeypatch.setattr(Store, "edit_unless_changed", lambda *given: (mended("second"), carry(*given)))
+    store, _ = fill(tmp_path / "index", Colours(), photos)
+    assert {row["edited"] for row in facts(store).values()} == {"second"}
+
+
 @pytest.mark.parametrize("conflicts", [2, 1000])
 def test_captions_mended_meanwhile_do_not_break_an_index_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, conflicts: int

@@ -199,7 +199,7 @@ def _carry_edits(
         latest = now.get(before["path"], before["edited"])
         there = own[row["path"]] if row["path"] in own else row["edited"]
         if latest != there and (row["path"] not in own or there is None):
-            store.edit(row["path"], latest)
+            store.edit_unless_changed(row["path"], there, latest)
 
 
 def _edits(store: Store, paths: Sequence[str]) -> Iterator[tuple[str, str | None]]:

@@ -83,8 +83,13 @@ class Store:
         if not self.table.update(where=f"path = {quoted(path)}", values={"edited": words}).rows_updated:
             raise InputError(f"{path} is not in the index {self.where}.")
 
+    def edit_unless_changed(self, path: str, before: str | None, words: str | None) -> None:
+        """The same where the file still has the words it had `before`: what was written since is newer than ours."""
+        still = "edited IS NULL" if before is None else f"edited = {quoted(before)}"
+        self.table.update(where=f"path = {quoted(path)} AND {still}", values={"edited": words})
+
     def edit_copies(self, content: str, words: str | None) -> None:
-        """The same for every copy of a photo, those that `tellapart index` brings in at this moment among them."""
+        """A person's caption for every copy of a photo, those that `tellapart index` brings in just now among them."""
         same = f"content = {quoted(content)}"
         other = "edited IS NOT NULL" if words is None else f"(edited IS NULL OR edited != {quoted(words)})"
         for _ in range(EDIT_TRIES):
