@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from tellapart.data.pack import CAPTION_IDS, Column, Pack, write_pack
+from tellapart.data.shared_features import share_features
 from tellapart.errors import InputError
 
 
@@ -37,7 +38,7 @@ def keep_captions(pack: Pack, folder: Path, each: int = 1, split: str = "train")
         ids = pack.column(CAPTION_IDS)
         columns[CAPTION_IDS] = Column(np.asarray(ids.values)[kept], ids.per, ids.facts)
     root = pack.manifest.get("root", "")
-    made = write_pack(
+    return write_pack(
         folder,
         f"{pack.manifest['name']}, {each} a picture",
         os.path.relpath(pack.folder / root, folder) if root else "",
@@ -47,20 +48,8 @@ def keep_captions(pack: Pack, folder: Path, each: int = 1, split: str = "train")
         pack.manifest["rules"],
         detections=list(pack.detections.values()),
         columns=columns,
+        fill=partial(share_features, pack),
     )
-    for name in pack.feature_names():
-        shutil.copytree(pack.feature_folder(name), made.feature_folder(name), copy_function=_link_or_copy)
-    return made
-
-
-def _link_or_copy(source: str, target: str) -> str:
-    """Finished features never change, so that two packs may share their bytes."""
-    try:
-        os.link(source, target)
-    except OSError:
-        # Another disk, or one that knows no links.
-        shutil.copyfile(source, target)
-    return target
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -8,7 +8,6 @@ A share of the corpus is held out as `val`, so that a checkpoint can be chosen w
 from __future__ import annotations
 
 import os
-import shutil
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 from tellapart.data.concepts_column import ConceptReport, annotate_concepts, check_concepts
 from tellapart.data.files import atomic_folder
 from tellapart.data.pack import NO_PICTURE, Caption, Pack, write_pack
+from tellapart.data.shared_features import share_features
 from tellapart.errors import InputError
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.vocabulary import Vocabulary
@@ -88,8 +88,7 @@ def join_unpaired(
             detections=list(pictures.detections.values()),
             report={"corpus": counts},
         )
-        for name in pictures.feature_names():
-            shutil.copytree(pictures.feature_folder(name), pack.feature_folder(name), copy_function=_link_or_copy)
+        share_features(pictures, partial)
         report = annotate_concepts(pack, dictionary, least_score, most)
     return Joined(Pack(folder), report, counts)
 
@@ -161,11 +160,3 @@ def _scored_captions(pictures: Pack) -> list[Caption]:
         for caption in pictures.captions
         if caption.picture in test
     ]
-
-
-def _link_or_copy(source: str, target: str) -> str:
-    try:
-        os.link(source, target)
-    except OSError:  # another disk, or one without hard links
-        shutil.copy2(source, target)
-    return target
