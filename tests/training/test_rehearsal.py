@@ -30,12 +30,14 @@ def two_stages() -> Recipe:
     return Recipe("two", "", "", stages=(replace(matcher, name="first"), replace(captioner, name="second")))
 
 
-def refused(recipe: Recipe, pack: Path, out: Path, said: str) -> None:
+def refusal(recipe: Recipe, pack: Path, out: Path) -> str:
+    """What training says before it begins; no run folder is made."""
     with pytest.MonkeyPatch.context() as patch:
         stop_after(0, patch)  # were it trained, it would raise something else
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError) as raised:
             train_recipe(recipe, TrainSettings(pack, out, quiet=True))
     assert not out.exists()
+    return str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ def refused(recipe: Recipe, pack: Path, out: Path, said: str) -> None:
 def test_what_the_last_stage_refuses(changes: dict[str, object], said: str, pack: Path, tmp_path: Path) -> None:
     first, second = two_stages().stages
     stages = (first, replace(second, name="copy"), replace(second, **changes))  # type: ignore[arg-type]
-    refused(Recipe("three", "", "", stages=stages), pack, tmp_path / "run", said)
+    assert said in refusal(Recipe("three", "", "", stages=stages), pack, tmp_path / "run")
 
 
 @pytest.mark.parametrize(
@@ -73,12 +75,12 @@ def test_what_the_last_stage_refuses(changes: dict[str, object], said: str, pack
 def test_what_a_pupil_refuses(settings: list[str], said: str, tmp_path: Path) -> None:
     grounded_pack(tmp_path / "pack")
     recipe = override(small_recipe("grounded-pos-scan"), settings)
-    refused(recipe, tmp_path / "pack", tmp_path / "run", said)
+    assert said in refusal(recipe, tmp_path / "pack", tmp_path / "run")
 
 
 def test_a_pack_that_a_later_stage_cannot_be_judged_on(tmp_path: Path) -> None:
     """Phrases are told of when training starts, not when the matchers have been trained."""
-    refused(small_recipe("grounded-none"), small_pack(tmp_path / "bare").folder, tmp_path / "run", "annotate")
+    assert "annotate" in refusal(small_recipe("grounded-none"), small_pack(tmp_path / "bare").folder, tmp_path / "run")
 
 
 def test_only_what_is_left_is_gone_through(pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
