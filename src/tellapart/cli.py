@@ -162,7 +162,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
-        if error.errno is None:  # a library's own, which says nothing of a file
+        if error.errno is None or isinstance(error, ConnectionError | TimeoutError):  # nothing that a file could do
             raise
         what = f"{error.filename} cannot be read or written" if error.filename else "A file cannot be read or written"
         print(f"tellapart {arguments[0]}: {what} ({error.strerror}); mend that or name another place.", file=sys.stderr)

@@ -236,7 +236,7 @@ TABLE4 = Table(
 )
 
 WEIGHTS = ("0.02", "0.05", "0.1", "0.2", "0.5", "1.0")
-TEACHERS = ("pos-scan", "scan", "boxes")
+SUPERVISORS = ("pos-scan", "scan", "boxes")
 UNTAUGHT = Row("lambda_1 = 0", "grounded-none")
 
 
@@ -256,9 +256,9 @@ FIGURE3 = Table(
     columns=(CAPTIONS[3], CAPTIONS[4], *GAZE, ACCURACY),
     rows=(
         UNTAUGHT,
-        *(_weighted(told, weight) for told in TEACHERS for weight in WEIGHTS),
+        *(_weighted(told, weight) for told in SUPERVISORS for weight in WEIGHTS),
     ),
-    sweep=Sweep("lambda_1", {TOLD[told]: _line(told) for told in TEACHERS}),
+    sweep=Sweep("lambda_1", {TOLD[told]: _line(told) for told in SUPERVISORS}),
     claims=(
         Claim(
             "Figure 3: supervision of the right weight improves gaze.",

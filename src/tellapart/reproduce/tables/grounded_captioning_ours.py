@@ -5,7 +5,7 @@ from __future__ import annotations
 from tellapart.reproduce.table import Claim, Greater, Row, Table
 from tellapart.reproduce.tables.grounded_captioning import ACCURACY, CAPTIONS, GAZE, PAPER, REGIONS, SPLITS, THE_CODES
 
-BEST_REGION = ("xe.objective.loss=nll",)
+ONE_REGION = ("xe.objective.loss=nll",)
 """The teacher's one best region is right, as with true boxes, in place of its whole distribution."""
 DETECTED, SURE = ("xe.objective.among=detected",), ("xe.objective.among=sure",)
 """The teacher points at no box that only fills up the number of regions; and at those that the detector is sure of."""
@@ -18,11 +18,11 @@ def _taught(how: str, overrides: tuple[str, ...]) -> Row:
 TAUGHT = (
     _taught("Eq. 15", ()),
     _taught("as released", THE_CODES),
-    _taught("its best region", BEST_REGION),
+    _taught("its best region", ONE_REGION),
     _taught("Eq. 15, detected", DETECTED),
     _taught("Eq. 15, sure", SURE),
     _taught("as released, sure", (*THE_CODES, *SURE)),
-    _taught("its best region, sure", (*BEST_REGION, *SURE)),
+    _taught("its best region, sure", (*ONE_REGION, *SURE)),
     _taught("Eq. 15, sure, lambda_1 = 0.01", (*SURE, "xe.objective.weight=0.01")),
     _taught("as released, sure, lambda_1 = 0.03", (*THE_CODES, *SURE, "xe.objective.weight=0.03")),
     Row("its best region, sure, lambda_1 = 0.03", "grounded-best-region"),
