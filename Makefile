@@ -13,7 +13,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 demo: $(STAMP)
-	$(BIN)/python -m tellapart.demo --out demo-out
+	$(BIN)/python -m tellapart.cli.demo --out demo-out
 
 page: $(STAMP)
 	$(BIN)/tellapart serve demo-out/photos.index
@@ -41,7 +41,7 @@ bench: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/tellapart reproduce --results docs/results.md --cache measured
 	$(BIN)/tellapart recipes --markdown > docs/recipes.md
-	$(BIN)/python -m tellapart.samples --out docs/sample-captions.md
+	$(BIN)/python -m tellapart.cli.samples --out docs/sample-captions.md
 
 clean:
 	rm -rf build dist demo-out .pytest_cache .mypy_cache .ruff_cache src/*.egg-info

@@ -1,6 +1,6 @@
 """`python -m benchmarks._page_load ADDRESS PHOTO "WORDS"`: many clients at once against a running `tellapart serve`.
 
-Nine of ten clients search and open a small picture of what was found, the tenth drops a photo, all as fast as they are
+Nine of ten clients search and open a small image of what was found, the tenth drops a photo, all as fast as they are
 answered. Not among the benchmarks that run by themselves, for it needs an index to be served.
 """
 
@@ -36,7 +36,7 @@ async def visit(
                 continue
             found = (await timed("search", "GET", "/api/search", params={"words": words})).json().get("found", [])
             if found:
-                await timed("picture", "GET", f"/api/pictures/{found[0]['id']}/image")
+                await timed("picture", "GET", f"/api/images/{found[0]['id']}/image")
 
 
 async def load(address: str, photo: bytes, words: str, clients: int, seconds: float) -> None:

@@ -17,21 +17,21 @@ from typing import Any
 
 import numpy as np
 
-PICTURES, REFERENCES = 5000, 5
+IMAGES, REFERENCES = 5000, 5
 DATA = Path(os.environ.get("TELLAPART_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 WANTED = {"tokens": 2, "BLEU": 10, "ROUGE-L": 10, "CIDEr": 20, "METEOR": 5, "reward, 500 samples": 20}
 
 
 def captions() -> list[list[str]]:
-    """Six captions a picture, the first a candidate: real ones where COCO is at hand, else sentences made of words."""
+    """Six captions an image, the first a candidate: real ones where COCO is at hand, else sentences made of words."""
     generator = random.Random(0)
     path = DATA / "coco" / "annotations" / "captions_train.json"
     if path.is_file():
         groups: dict[int, list[str]] = {}
         for row in json.loads(path.read_text("utf-8"))["annotations"]:
             groups.setdefault(row["image_id"], []).append(row["caption"].replace("\n", " "))
-        full = [group[:REFERENCES] for group in groups.values() if len(group) >= REFERENCES][:PICTURES]
-        # Half the candidates are another person's words for the picture, half belong to some other picture.
+        full = [group[:REFERENCES] for group in groups.values() if len(group) >= REFERENCES][:IMAGES]
+        # Half the candidates are another person's words for the image, half belong to some other image.
         return [[generator.choice(group if i % 2 else full[i - 1]), *group] for i, group in enumerate(full)]
     words = [
         a + b
@@ -41,7 +41,7 @@ def captions() -> list[list[str]]:
     weights = [1 / (rank + 1) for rank in range(len(words))]
     return [
         [" ".join(generator.choices(words, weights, k=generator.randint(7, 14))) + "." for _ in range(REFERENCES + 1)]
-        for _ in range(PICTURES)
+        for _ in range(IMAGES)
     ]
 
 
@@ -76,8 +76,8 @@ def main(device: str = "cpu") -> None:
 
 
 def bench_tokens(candidates: list[str], references: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-    from tellapart.metrics.caption_scores import tokenize_groups
-    from tellapart.metrics.ptb import tokenize
+    from tellapart.metrics.captions.ptb.tokenise import tokenize
+    from tellapart.metrics.captions.scores import tokenize_groups
 
     ours, seconds = timed(lambda: (tokenize(candidates), tokenize_groups(references)))
     if shutil.which("java") is None:
@@ -103,9 +103,9 @@ def bench_ngrams(said: list[str], references: list[list[str]]) -> None:
     from pycocoevalcap.cider.cider import Cider
     from pycocoevalcap.rouge.rouge import Rouge
 
-    from tellapart.metrics.bleu import bleu
-    from tellapart.metrics.cider import cider_d
-    from tellapart.metrics.rouge import rouge_l
+    from tellapart.metrics.captions.bleu import bleu
+    from tellapart.metrics.captions.cider import cider_d
+    from tellapart.metrics.captions.rouge import rouge_l
 
     known, given = dict(enumerate(references)), {i: [caption] for i, caption in enumerate(said)}
     theirs, slow = timed(lambda: Bleu(4).compute_score(known, given, verbose=0), 3)
@@ -119,8 +119,8 @@ def bench_ngrams(said: list[str], references: list[list[str]]) -> None:
 
 
 def bench_meteor(said: list[str], references: list[list[str]]) -> None:
-    from tellapart.metrics import meteor_tables
-    from tellapart.metrics.meteor import meteor, meteor_java
+    from tellapart.metrics.captions.meteor import tables as meteor_tables
+    from tellapart.metrics.captions.meteor.score import meteor, meteor_java
 
     _, preparing = timed(meteor_tables.paraphrases)
     if preparing > 1:
@@ -139,8 +139,8 @@ def bench_reward(said: list[str], references: list[list[str]], device: str) -> N
     import torch
     from pycocoevalcap.cider.cider_scorer import CiderScorer
 
-    from tellapart.metrics.encoded import WordIds
-    from tellapart.metrics.token_reward import TokenCider
+    from tellapart.metrics.captions.encoded import WordIds
+    from tellapart.metrics.captions.token_reward import TokenCider
 
     number = WordIds({name: index for index, name in enumerate(("<pad>", "<start>", "<end>", "<unknown>"))})
 
@@ -149,8 +149,8 @@ def bench_reward(said: list[str], references: list[list[str]], device: str) -> N
         return torch.tensor([row + [0] * (max(map(len, ids)) - len(row)) for row in ids], device=device)
 
     flat = rows([caption for group in references for caption in group])
-    pictures = torch.arange(len(references), device=device)
-    cider = TokenCider.from_references(flat, pictures.repeat_interleave(REFERENCES))
+    images = torch.arange(len(references), device=device)
+    cider = TokenCider.from_references(flat, images.repeat_interleave(REFERENCES))
     samples = rows([" ".join(line.split()[:20]) for line in said])  # captioners stop at twenty words
     strings = [" ".join(map(str, row[row > 0].tolist())) for row in samples]
     known = [" ".join(map(str, row[row > 0].tolist())) for row in flat]
@@ -167,7 +167,7 @@ def bench_reward(said: list[str], references: list[list[str]], device: str) -> N
         return np.array(scorer.compute_cider())
 
     def reward() -> np.ndarray:
-        return cider.reward(samples, pictures).cpu().numpy()
+        return cider.reward(samples, images).cpu().numpy()
 
     reward()
     ours, quick = timed(reward, 5)

@@ -1,4 +1,4 @@
-"""Captioning: beam search in batches beside one picture at a time, and training steps beside word-by-word ones.
+"""Captioning: beam search in batches beside one image at a time, and training steps beside word-by-word ones.
 
     python -m benchmarks captioning [--device cuda]
 
@@ -15,28 +15,29 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from tellapart.captioning import CAPTIONERS
-from tellapart.captioning.fast_path import predictions
-from tellapart.decoding import beam, log_prob, with_start
-from tellapart.decoding.prefixes import prefix_tree
+from tellapart.core.types import Images
 from tellapart.evaluation.self_retrieval import score_tree
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.losses.reference_contrast import ReferenceContrast
+from tellapart.models.captioners import CAPTIONERS
+from tellapart.models.captioners.fast_path import predictions
+from tellapart.models.decoding import beam, log_prob, with_start
+from tellapart.models.decoding.prefixes import prefix_tree
+from tellapart.models.inputs import ModelInputs
 from tellapart.objectives.reference_contrast import stacked
 from tellapart.text.vocabulary import END, PAD, START, Vocabulary
-from tellapart.types import Images, ModelInputs
 
 WORDS, CELLS, WIDTH = 2550, 49, 1280
-PICTURES, EACH, ROUNDS = 20, 5, 5
+IMAGES, EACH, ROUNDS = 20, 5, 5
 MODELS = ("neuraltalk2", "adaptive-attention", "up-down")
 
 
 def made_up(device: str) -> tuple[ModelInputs, Images, Tensor, Tensor]:
-    """Inputs, 20 pictures, and five sentences each of 6 to 18 words with their owners."""
+    """Inputs, 20 images, and five sentences each of 6 to 18 words with their owners."""
     torch.manual_seed(0)
     inputs = ModelInputs(Vocabulary.from_words([f"w{i}" for i in range(WORDS)]), WIDTH, CELLS)
-    images = some_images(PICTURES, device)
-    owner = torch.arange(PICTURES, device=device).repeat_interleave(EACH)
+    images = some_images(IMAGES, device)
+    owner = torch.arange(IMAGES, device=device).repeat_interleave(EACH)
     return inputs, images, some_sentences(len(owner), device), owner
 
 
@@ -55,7 +56,7 @@ def some_sentences(count: int, device: str) -> Tensor:
 
 
 def naive_log_probabilities(model: nn.Module, images: Images, tokens: Tensor, owner: Tensor) -> Tensor:
-    """One copy of its picture for each sentence, one step a word, all words predicted at padding too."""
+    """One copy of its image for each sentence, one step a word, all words predicted at padding too."""
     state, totals = model.start(images.select(owner)), []
     for place in range(tokens.shape[1] - 1):
         step = model.step(tokens[:, place], state)
@@ -80,14 +81,14 @@ def seconds(work: Callable[[], object], device: str, repeats: int = 3) -> float:
     return best
 
 
-def compare_beam(name: str, inputs: ModelInputs, device: str, pictures: int = 96) -> float:
-    """Captions a second by beam 3, batched and one picture at a time; every sentence twelve words."""
+def compare_beam(name: str, inputs: ModelInputs, device: str, image_rows: int = 96) -> float:
+    """Captions a second by beam 3, batched and one image at a time; every sentence twelve words."""
     model = CAPTIONERS[name]().build(inputs).to(device).eval()
     with torch.no_grad():
         model.words.bias[END] = -30.0
-    images = some_images(pictures, device)
+    images = some_images(image_rows, device)
     few = 4
-    batched = seconds(lambda: beam(model, images, 3, max_words=12), device, 2) / pictures
+    batched = seconds(lambda: beam(model, images, 3, max_words=12), device, 2) / image_rows
     singles = [images.select(torch.tensor([row], device=device)) for row in range(few)]
     alone = seconds(lambda: [beam(model, one, 3, max_words=12) for one in singles], device, 2) / few
     together = beam(model, images, 3, max_words=12)
@@ -140,17 +141,17 @@ def compare_steps(name: str, inputs: ModelInputs, images: Images, tokens: Tensor
         print(f"{name:20s} {title:15s} {fast * 1e3:8.0f} ms, word by word {naive * 1e3:8.0f} ms: {naive / fast:5.1f}x")
 
 
-def self_retrieval(inputs: ModelInputs, device: str, pictures: int = 64) -> None:
+def self_retrieval(inputs: ModelInputs, device: str, image_rows: int = 64) -> None:
     """NeuralTalk2's million sentences: 1,000 captions that share beginnings as written ones do, by extrapolation."""
     model = CAPTIONERS["neuraltalk2"]().build(inputs).to(device).eval()
     sentences = sharing_sentences(1000).to(device)
     tree = prefix_tree(sentences)
-    images = some_images(pictures, device)
+    images = some_images(image_rows, device)
     for precision in (torch.float32, torch.bfloat16):
         spent = seconds(lambda precision=precision: score_tree(model, images, tree, precision), device, 1)
         print(
             f"{'neuraltalk2':20s} self-retrieval, sum over words in {str(precision).removeprefix('torch.')}: "
-            f"{1000 * spent / pictures:.0f} s for 1,000 x 1,000 ({tree.read:,} prefixes of {sentences.numel():,} words)"
+            f"{1000 * spent / image_rows:.0f} s for 1,000 x 1,000 ({tree.read:,} prefixes of {sentences.numel():,} words)"
         )
     rows = torch.arange(16, device=device)
     expected = log_prob(model, images, with_start(sentences[rows]), torch.zeros_like(rows))

@@ -1,4 +1,4 @@
-"""Extraction against the bare backbone: pictures per second with and without decoding, pooling and writing.
+"""Extraction against the bare backbone: images per second with and without decoding, pooling and writing.
 
 The bare backbone is the same folded module fed tensors that are already in memory. It runs in two ways, as a plain call
 on all cores and as extraction runs it (one single-threaded worker a core, small batches), and extraction is compared
@@ -21,15 +21,15 @@ import numpy as np
 import torch
 from PIL import Image
 
-from tellapart.data.pack import Caption, Pack, Picture, write_pack
+from tellapart.data.pack import Caption, Pack, PackImage, write_pack
+from tellapart.features.backbones import Backbone, load_backbone
+from tellapart.features.extraction import ACCELERATOR_BATCH, CPU_BATCH, cores
+from tellapart.features.pipeline import Pipeline, Target
+from tellapart.features.store_writer import StorePlan, StoreWriter
+from tellapart.images.squares import read_square
 from tellapart.text.vocabulary import Vocabulary
-from tellapart.vision.backbones import Backbone, load_backbone
-from tellapart.vision.extraction import ACCELERATOR_BATCH, CPU_BATCH, cores
-from tellapart.vision.pipeline import Pipeline, Target
-from tellapart.vision.preprocess import read_square
-from tellapart.vision.store_writer import StorePlan, StoreWriter
 
-PICTURES = 256
+IMAGES = 256
 ROUNDS = 5
 BACKBONE = "efficientnet-lite0"
 EXTRACTION = {"extraction of vectors": "vector", "extraction of grids": "grid"}
@@ -38,16 +38,16 @@ EXTRACTION = {"extraction of vectors": "vector", "extraction of grids": "grid"}
 def benchmark_pack(folder: Path) -> Pack:
     """Real photos where TELLAPART_DATA (or shared/data beside the checkout) has them; drawn JPEGs otherwise."""
     data = Path(os.environ.get("TELLAPART_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-    photos = sorted((data / "flickr8k" / "images").glob("*"))[:PICTURES]
+    photos = sorted((data / "flickr8k" / "images").glob("*"))[:IMAGES]
     if not photos:
         generator = np.random.default_rng(0)
-        for row in range(PICTURES):
+        for row in range(IMAGES):
             coarse = Image.fromarray(generator.integers(0, 256, (24, 32, 3), dtype=np.uint8))
             coarse.resize((500, 375), Image.Resampling.BICUBIC).save(folder / f"{row:03d}.jpg", quality=90)
         photos = sorted(folder.glob("*.jpg"))
-    pictures = [Picture(photo.stem, str(photo), "train") for photo in photos]
+    images = [PackImage(photo.stem, str(photo), "train") for photo in photos]
     captions = [Caption(row, "a", ("a",), "train") for row in range(len(photos))]
-    return write_pack(folder / "pack", "benchmark", "", pictures, captions, Vocabulary.from_words(["a"]), {})
+    return write_pack(folder / "pack", "benchmark", "", images, captions, Vocabulary.from_words(["a"]), {})
 
 
 def bare_in_workers(backbone: Backbone, batches: Sequence[torch.Tensor], workers: int) -> None:
@@ -94,8 +94,8 @@ def main(device: str = "cpu") -> None:
     workers, batch = cores(), CPU_BATCH if device == "cpu" else ACCELERATOR_BATCH
     with tempfile.TemporaryDirectory() as temporary:
         pack = benchmark_pack(Path(temporary))
-        rows = range(len(pack.pictures))
-        squares = [read_square(pack.picture_path(row), backbone.preprocessing, "squash").pixels for row in rows]
+        rows = range(len(pack.images))
+        squares = [read_square(pack.image_path(row), backbone.preprocessing, "squash").pixels for row in rows]
         pixels = torch.stack(squares).contiguous(memory_format=torch.channels_last).to(device)
         bare: dict[str, Callable[[], None]] = {
             f"bare, one call on all cores, batches of {size}": partial(bare_call, backbone, pixels.split(size))
@@ -118,17 +118,17 @@ def main(device: str = "cpu") -> None:
 def prepared(pack: Pack, backbone: Backbone, kind: str, batch: int, name: str) -> Pipeline:
     """Extraction with its files laid out: what is timed is decoding, the network, pooling, writing and the journal."""
     height, width = backbone.map_size()
-    counts = np.full(len(pack.pictures), height * width if kind == "grid" else 1)
+    counts = np.full(len(pack.images), height * width if kind == "grid" else 1)
     plan = StorePlan({"kind": kind, "width": backbone.width}, counts, batch, boxes=kind == "grid")
     return Pipeline(pack, backbone, [Target(kind, False, StoreWriter(pack.feature_folder(name), plan))], "squash")
 
 
-def report(costs: dict[str, Cost], pictures: int, workers: int) -> None:
+def report(costs: dict[str, Cost], images: int, workers: int) -> None:
     """Extraction as a share of the fastest bare way, by the clock and by processor time."""
-    rate = {name: pictures / statistics.median(cost.wall) for name, cost in costs.items()}
-    effort = {name: 1000 * statistics.median(cost.processor) / pictures for name, cost in costs.items()}
+    rate = {name: images / statistics.median(cost.wall) for name, cost in costs.items()}
+    effort = {name: 1000 * statistics.median(cost.processor) / images for name, cost in costs.items()}
     fastest = max((name for name in costs if name not in EXTRACTION), key=lambda name: rate[name])
-    print(f"{'':48} {'pictures/s':>10} {'core ms each':>13}   share of the fastest bare way, by clock and by core time")
+    print(f"{'':48} {'images/s':>10} {'core ms each':>13}   share of the fastest bare way, by clock and by core time")
     for name in costs:
         share = ""
         if name in EXTRACTION:

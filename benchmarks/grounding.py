@@ -2,8 +2,8 @@
 
     python -m benchmarks grounding [--device cuda]
 
-Both Up-Downs take a few steps of training on the same made-up pictures, one by likelihood, one with POS-SCAN's
-attention distilled into it. Then both caption the same pictures in turns; the fastest of many turns counts, and the
+Both Up-Downs take a few steps of training on the same made-up images, one by likelihood, one with POS-SCAN's
+attention distilled into it. Then both caption the same images in turns; the fastest of many turns counts, and the
 ratio is the median of the turns'. Scoring of their gaze is timed too.
 """
 
@@ -18,22 +18,23 @@ import numpy as np
 import torch
 from torch import nn
 
-from tellapart.captioning.up_down import UpDown
+from tellapart.core.files import save_array, write_json
+from tellapart.core.types import Images
 from tellapart.data.batches import Batches
-from tellapart.data.files import save_array, write_json
-from tellapart.data.pack import Caption, Picture, write_pack
-from tellapart.decoding import greedy
-from tellapart.matching.scan import SCAN
-from tellapart.metrics.boxes import pixel_size
-from tellapart.metrics.grounding import References, Spoken, judge_captions
+from tellapart.data.feature_store import FeatureStore
+from tellapart.data.pack import Caption, PackImage, write_pack
+from tellapart.metrics.grounding.attention import References, Spoken, judge_captions
+from tellapart.metrics.grounding.boxes import pixel_size
+from tellapart.models.captioners.up_down import UpDown
+from tellapart.models.decoding import greedy
+from tellapart.models.inputs import ModelInputs
+from tellapart.models.matchers.scan import SCAN
 from tellapart.objectives.context import Context
 from tellapart.objectives.distillation import Distillation
 from tellapart.objectives.likelihood import Likelihood
 from tellapart.text.vocabulary import Vocabulary
-from tellapart.types import Images, ModelInputs
-from tellapart.vision.store import FeatureStore
 
-PICTURES, REGIONS, WIDTH, WORDS, STEPS, TURNS = 160, 36, 1280, 2500, 5, 15
+IMAGES, REGIONS, WIDTH, WORDS, STEPS, TURNS = 160, 36, 1280, 2500, 5, 15
 
 
 def main(device: str = "cpu") -> None:
@@ -102,17 +103,17 @@ def _settle(device: torch.device) -> None:
 def _made_up_context(folder: Path, device: torch.device) -> Context:
     random = np.random.default_rng(0)
     words = [f"w{index}" for index in range(WORDS)]
-    pictures = [Picture(str(index), "", "train") for index in range(PICTURES)]
+    images = [PackImage(str(index), "", "train") for index in range(IMAGES)]
     captions = []
-    for index in range(PICTURES):
+    for index in range(IMAGES):
         chosen = tuple(words[i] for i in random.integers(0, WORDS, random.integers(8, 16)))
         captions.append(Caption(index, " ".join(chosen), chosen, "train"))
-    pack = write_pack(folder, "made-up", "", pictures, captions, Vocabulary.from_words(words), {})
+    pack = write_pack(folder, "made-up", "", images, captions, Vocabulary.from_words(words), {})
     pack.save_column("nouns", np.asarray(pack.tokens) % 3 == 0, "token")
     own = pack.feature_folder("regions")
     own.mkdir(parents=True)
-    random.standard_normal((PICTURES * REGIONS, WIDTH), dtype=np.float32).astype(np.float16).tofile(own / "values.f16")
-    save_array(own / "offsets.npy", np.arange(PICTURES + 1) * REGIONS)
+    random.standard_normal((IMAGES * REGIONS, WIDTH), dtype=np.float32).astype(np.float16).tofile(own / "values.f16")
+    save_array(own / "offsets.npy", np.arange(IMAGES + 1) * REGIONS)
     write_json(own / "features.json", {"kind": "regions", "width": WIDTH})
     store = FeatureStore(own)
     inputs = ModelInputs(pack.vocabulary, WIDTH, REGIONS)

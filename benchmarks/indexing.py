@@ -19,15 +19,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks.extraction import BACKBONE, PICTURES, Cost, bare_call, bare_in_workers, benchmark_pack
-from tellapart.looking import Look, Looker
-from tellapart.photos import find_some_photos
+from benchmarks.extraction import BACKBONE, IMAGES, Cost, bare_call, bare_in_workers, benchmark_pack
+from tellapart.features.extraction import CPU_BATCH, cores
+from tellapart.images.folders import find_some_photos
+from tellapart.images.squares import read_square
+from tellapart.inference.feature_extractor import FeatureExtractor, Look
 from tellapart.search.embedder import Embedded, Embedder, Embeds
 from tellapart.search.index import update_index
 from tellapart.search.local_engine import local_engine
 from tellapart.search.store import About, open_or_make
-from tellapart.vision.extraction import CPU_BATCH, cores
-from tellapart.vision.preprocess import read_square
 
 PARTS = 2
 ORIGINALS, BARE = 512, 512
@@ -40,11 +40,11 @@ class Projected:
     fingerprint, width = "benchmark", 1024
 
     def __init__(self, device: str) -> None:
-        self.looker = Looker(Look(BACKBONE, "vector", "squash", 1, 1280), device)
+        self.extractor = FeatureExtractor(Look(BACKBONE, "vector", "squash", 1, 1280), device)
         self.matrix = torch.randn(1280, self.width, generator=torch.Generator().manual_seed(0)).to(device)
 
     def photos(self, paths: Iterable[Path]) -> Iterator[Embedded]:
-        for looked in self.looker.look_at(paths, 64):
+        for looked in self.extractor.look_at(paths, 64):
             vectors = torch.nn.functional.normalize(looked.images.pooled() @ self.matrix)
             yield Embedded(looked.photos, vectors.cpu().numpy(), None, looked.faults)
 
@@ -53,12 +53,12 @@ class Projected:
         return np.zeros((len(sentences), self.width), np.float32)
 
 
-def originals(pictures: Path | None, folder: Path) -> list[Path]:
-    if pictures is not None:
-        return find_some_photos([pictures]).photos[:ORIGINALS]
+def originals(images: Path | None, folder: Path) -> list[Path]:
+    if images is not None:
+        return find_some_photos([images]).photos[:ORIGINALS]
     folder.mkdir()
     pack = benchmark_pack(folder)
-    return [pack.picture_path(row) for row in range(len(pack.pictures))]
+    return [pack.image_path(row) for row in range(len(pack.images))]
 
 
 def repeated(photos: Sequence[Path], count: int, folder: Path) -> list[Path]:
@@ -71,14 +71,14 @@ def repeated(photos: Sequence[Path], count: int, folder: Path) -> list[Path]:
         copy = parts[row % len(parts)] / f"{row}{original.suffix}"
         shutil.copyfile(original, copy)
         with copy.open("ab") as file:
-            file.write(row.to_bytes(8, "little"))  # behind the picture's end: the same pixels, other bytes
+            file.write(row.to_bytes(8, "little"))  # behind the image's end: the same pixels, other bytes
     return parts
 
 
-def bare_ways(looker: Looker, photos: Sequence[Path], device: str) -> dict[str, Callable[[], None]]:
+def bare_ways(extractor: FeatureExtractor, photos: Sequence[Path], device: str) -> dict[str, Callable[[], None]]:
     """The ways in which `extraction` runs the backbone alone, on tensors in memory."""
-    backbone = looker.backbone
-    squares = [read_square(path, backbone.preprocessing, looker.look.resize).pixels for path in photos]
+    backbone = extractor.backbone
+    squares = [read_square(path, backbone.preprocessing, extractor.look.resize).pixels for path in photos]
     pixels = torch.stack(squares).contiguous(memory_format=torch.channels_last).to(device)
     sizes = (4, 16) if device == "cpu" else (64, 256)
     ways: dict[str, Callable[[], None]] = {
@@ -90,10 +90,12 @@ def bare_ways(looker: Looker, photos: Sequence[Path], device: str) -> dict[str, 
     return ways
 
 
-def measured(embedder: Embeds, looker: Looker, photos: list[Path], count: int, device: str, folder: Path) -> None:
+def measured(
+    embedder: Embeds, extractor: FeatureExtractor, photos: list[Path], count: int, device: str, folder: Path
+) -> None:
     parts = repeated(photos, count, folder / "photos")
     shown = photos[:BARE]
-    ways = bare_ways(looker, shown, device)
+    ways = bare_ways(extractor, shown, device)
     for work in ways.values():
         work()  # warm
     store = open_or_make(str(folder / "index"), About(embedder.fingerprint, "benchmark", "", embedder.width))
@@ -124,7 +126,7 @@ def report(bare: dict[str, Cost], indexed: Cost, again: Cost, shown: int, count:
 
 
 def main(
-    device: str = "cpu", count: int = PICTURES, pictures: Path | None = None, matcher: str = "", captioner: str = ""
+    device: str = "cpu", count: int = IMAGES, images: Path | None = None, matcher: str = "", captioner: str = ""
 ) -> None:
     torch.set_num_threads(os.cpu_count() or 1)
     with tempfile.TemporaryDirectory() as temporary:
@@ -133,7 +135,7 @@ def main(
             embedder: Projected | Embedder = Embedder(matcher, captioner, device)
         else:
             embedder = Projected(device)
-        measured(embedder, embedder.looker, originals(pictures, folder / "drawn"), count, device, folder)
+        measured(embedder, embedder.extractor, originals(images, folder / "drawn"), count, device, folder)
 
 
 if __name__ == "__main__":
@@ -146,4 +148,4 @@ if __name__ == "__main__":
     )
     parser.add_argument("--captioner", default="", help="a run that captions each photo too")
     options = parser.parse_args()
-    main(options.device, options.count, options.pictures, options.matcher, options.captioner)
+    main(options.device, options.count, options.images, options.matcher, options.captioner)

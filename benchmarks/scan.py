@@ -1,4 +1,4 @@
-"""SCAN's scoring, all pictures x all sentences at once, beside a loop over sentences as published code has it.
+"""SCAN's scoring, all images x all sentences at once, beside a loop over sentences as published code has it.
 
     python benchmarks/scan.py [--device cuda] [--full]
 
@@ -19,9 +19,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tellapart.cross_attention import Attention, cross_attention
+from tellapart.core.types import Encoded
 from tellapart.losses.hinge import HardestNegativeHinge
-from tellapart.types import Encoded
+from tellapart.models.layers.cross_attention import Attention, cross_attention
 
 REGIONS, WIDTH = 36, 1024
 ATTENTION = Attention("t2i", temperature=9.0, aggregation="mean", leak=0.1)
@@ -30,7 +30,7 @@ SHARD = 128
 
 
 def loop_scores(images: Encoded, texts: Encoded) -> Tensor:
-    """The usual way: shards of 128 pictures x 128 sentences, in each one sentence at a time against all pictures."""
+    """The usual way: shards of 128 images x 128 sentences, in each one sentence at a time against all images."""
     assert texts.mask is not None
     text_mask, rows = texts.mask, []
     for regions in images.vectors.split(SHARD):
@@ -60,13 +60,13 @@ def block_scores(images: Encoded, texts: Encoded) -> Tensor:
     return cross_attention(images, texts, ATTENTION)
 
 
-def made_up(pictures: int, sentences: int, device: str) -> tuple[Encoded, Encoded]:
+def made_up(image_rows: int, sentences: int, device: str) -> tuple[Encoded, Encoded]:
     """Unit vectors with some structure, and sentences of 7 to 26 tokens, 13 on average."""
     generator = torch.Generator().manual_seed(0)
-    regions = F.normalize(torch.randn(pictures, REGIONS, WIDTH, generator=generator), dim=-1)
+    regions = F.normalize(torch.randn(image_rows, REGIONS, WIDTH, generator=generator), dim=-1)
     lengths = (7 + 3 * torch.randn(sentences, generator=generator).abs() * 2.5).long().clamp(7, 26)
     words = F.normalize(torch.randn(sentences, int(lengths.max()), WIDTH, generator=generator), dim=-1)
-    words = words + 0.3 * regions[torch.arange(sentences) % pictures, :1]
+    words = words + 0.3 * regions[torch.arange(sentences) % image_rows, :1]
     mask = torch.arange(words.shape[1]) < lengths.unsqueeze(1)
     words = F.normalize(words, dim=-1) * mask.unsqueeze(-1)
     return Encoded(regions.to(device)), Encoded(words.to(device), mask.to(device))
@@ -130,14 +130,14 @@ def _memory(device: str) -> float:
 
 
 @torch.no_grad()
-def forward_result(pictures: int, sentences: int, device: str) -> Result:
-    images, texts = made_up(pictures, sentences, device)
+def forward_result(image_rows: int, sentences: int, device: str) -> Result:
+    images, texts = made_up(image_rows, sentences, device)
     ours, mine = seconds(lambda: block_scores(images, texts), device, 3)
     memory = _memory(device)
     loop, theirs = seconds(lambda: loop_scores(images, texts), device, 1)
     assert isinstance(mine, Tensor) and isinstance(theirs, Tensor)
     difference = float((mine - theirs).abs().max())
-    return Result(f"scoring {pictures} x {sentences} on {device}", loop, ours, difference, memory)
+    return Result(f"scoring {image_rows} x {sentences} on {device}", loop, ours, difference, memory)
 
 
 def training_result(batch: int, device: str) -> Result:

@@ -9,24 +9,24 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tellapart.captioning.up_down import UpDown
+from tellapart.core.files import save_array, write_json
 from tellapart.data.batches import Batches
-from tellapart.data.files import save_array, write_json
-from tellapart.data.pack import Caption, Pack, Picture, write_pack
+from tellapart.data.feature_store import FeatureStore
+from tellapart.data.pack import Caption, Pack, PackImage, write_pack
 from tellapart.data.sampling import Sampling, draw_epoch
 from tellapart.losses import Contrast
-from tellapart.matching.vse import VSE
+from tellapart.models.captioners.up_down import UpDown
+from tellapart.models.matchers.vse import VSE
 from tellapart.objectives.context import Context
 from tellapart.objectives.likelihood import Likelihood
 from tellapart.objectives.ranking import Ranking
+from tellapart.runs.recipe import Optimiser
+from tellapart.runs.run import inputs_for
 from tellapart.text.vocabulary import Vocabulary
 from tellapart.training.feed import prefetched, timed
 from tellapart.training.optimisers import build_optimiser
-from tellapart.training.recipe import Optimiser
-from tellapart.training.run import inputs_for
-from tellapart.vision.store import FeatureStore
 
-PICTURES, WORDS, WIDTH, STEPS = 6000, 2500, 1280, 30
+IMAGES, WORDS, WIDTH, STEPS = 6000, 2500, 1280, 30
 
 
 def main(device: str = "cpu") -> None:
@@ -79,18 +79,18 @@ def _settle(device: torch.device) -> None:
 def _made_up_pack(folder: Path) -> Pack:
     random = np.random.default_rng(0)
     words = [f"w{index}" for index in range(WORDS)]
-    pictures = [Picture(str(index), "", "train") for index in range(PICTURES)]
+    images = [PackImage(str(index), "", "train") for index in range(IMAGES)]
     captions = []
-    for index in range(PICTURES * 5):
+    for index in range(IMAGES * 5):
         chosen = tuple(words[i] for i in random.integers(0, WORDS, random.integers(8, 16)))
         captions.append(Caption(index // 5, " ".join(chosen), chosen, "train"))
-    pack = write_pack(folder, "made-up", "", pictures, captions, Vocabulary.from_words(words), {})
+    pack = write_pack(folder, "made-up", "", images, captions, Vocabulary.from_words(words), {})
     for kind, rows in (("vector", 1), ("grid", 49)):
         own = pack.feature_folder(kind)
         own.mkdir(parents=True)
         with (own / "values.f16").open("wb") as file:
-            for _ in range(0, PICTURES, 500):
+            for _ in range(0, IMAGES, 500):
                 random.standard_normal((500 * rows, WIDTH), dtype=np.float32).astype(np.float16).tofile(file)
-        save_array(own / "offsets.npy", np.arange(PICTURES + 1) * rows)
+        save_array(own / "offsets.npy", np.arange(IMAGES + 1) * rows)
         write_json(own / "features.json", {"kind": kind, "width": WIDTH})
     return pack

@@ -1,9 +1,9 @@
-"""What a training step costs without pairs: R2M's stages beside UC-GAN's, on made-up pictures and sentences.
+"""What a training step costs without pairs: R2M's stages beside UC-GAN's, on made-up images and sentences.
 
     python -m benchmarks unsupervised [--device cuda]
 
 The recipes' own models, objectives and batches; the best of a few steps counts. The last column is a step's time over
-that of R2M's third stage, the one that learns from pictures as UC-GAN's rewards do.
+that of R2M's third stage, the one that learns from images as UC-GAN's rewards do.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ import numpy as np
 import torch
 from torch import nn
 
+from tellapart.core.files import save_array, write_json
 from tellapart.data.batches import Batches
-from tellapart.data.files import save_array, write_json
-from tellapart.data.pack import NO_PICTURE, Caption, Detections, Pack, Picture, write_pack
+from tellapart.data.feature_store import FeatureStore
+from tellapart.data.pack import NO_IMAGE, Caption, Detections, Pack, PackImage, write_pack
 from tellapart.data.sampling import draw_epoch
 from tellapart.data.unpaired import CorpusFilter, join_unpaired
 from tellapart.objectives.context import Context
-from tellapart.recipes import find_recipe
+from tellapart.papers.recipes import find_recipe
+from tellapart.runs.recipe import Stage
+from tellapart.runs.run import inputs_for
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.vocabulary import Vocabulary
 from tellapart.training.feed import made
 from tellapart.training.optimisers import build_optimiser
-from tellapart.training.recipe import Stage
-from tellapart.training.run import inputs_for
 from tellapart.training.starting_model import starting_model
-from tellapart.vision.store import FeatureStore
 
-PICTURES, SENTENCES, WORDS, WIDTH, STEPS = 600, 6000, 6000, 1280, 3
+IMAGES, SENTENCES, WORDS, WIDTH, STEPS = 600, 6000, 6000, 1280, 3
 YARDSTICK = ("r2m", "pictures")
 
 
@@ -85,17 +85,17 @@ def _made_up_pack(folder: Path) -> Pack:
     corpus = []
     for _ in range(SENTENCES):
         said = (*(words[i] for i in random.integers(0, len(words), 10)), "person", "dog")
-        corpus.append(Caption(NO_PICTURE, " ".join(said), said, "train"))
-    names = [tuple(concepts[i] for i in random.integers(0, len(concepts), 4)) for _ in range(PICTURES)]
+        corpus.append(Caption(NO_IMAGE, " ".join(said), said, "train"))
+    names = [tuple(concepts[i] for i in random.integers(0, len(concepts), 4)) for _ in range(IMAGES)]
     found = [Detections(row, ((0.0, 0.0, 1.0, 1.0),) * 4, (0.9,) * 4, seen) for row, seen in enumerate(names)]
-    pictures = [Picture(str(row), "", "train") for row in range(PICTURES)]
+    images = [PackImage(str(row), "", "train") for row in range(IMAGES)]
     seen_pack = write_pack(
-        folder / "pictures", "made-up", "", pictures, [], Vocabulary.from_words(["a"]), {}, detections=found
+        folder / "pictures", "made-up", "", images, [], Vocabulary.from_words(["a"]), {}, detections=found
     )
     own = seen_pack.feature_folder("vector")
     own.mkdir(parents=True)
-    random.standard_normal((PICTURES, WIDTH), dtype=np.float32).astype(np.float16).tofile(own / "values.f16")
-    save_array(own / "offsets.npy", np.arange(PICTURES + 1))
+    random.standard_normal((IMAGES, WIDTH), dtype=np.float32).astype(np.float16).tofile(own / "values.f16")
+    save_array(own / "offsets.npy", np.arange(IMAGES + 1))
     write_json(own / "features.json", {"kind": "vector", "width": WIDTH})
     text = write_pack(folder / "corpus", "made-up", "", [], corpus, Vocabulary.from_words(words), {})
     return join_unpaired(seen_pack, text, folder / "joined", filters=CorpusFilter(least_count=1)).pack

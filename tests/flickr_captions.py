@@ -1,13 +1,13 @@
-"""Flickr8k test as a caption task: a picture's first human caption is the candidate, the other four are references."""
+"""Flickr8k test as a caption task: an image's first human caption is the candidate, the other four are references."""
 
 from pathlib import Path
 
-from tellapart.metrics.caption_scores import tokenize_groups
-from tellapart.metrics.ptb import tokenize
+from tellapart.metrics.captions.ptb.tokenise import tokenize
+from tellapart.metrics.captions.scores import tokenize_groups
 
 
 def flickr_test(shared_data: Path) -> tuple[list[str], list[list[str]]]:
-    """Tokenised candidates and references of the 1,000 test pictures."""
+    """Tokenised candidates and references of the 1,000 test images."""
     folder = shared_data / "flickr8k"
     wanted = set((folder / "Flickr_8k.testImages.txt").read_text().split())
     groups: dict[str, list[str]] = {}

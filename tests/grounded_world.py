@@ -1,4 +1,4 @@
-"""A small pack whose pictures have phrases with boxes and regions that may or may not cover them."""
+"""A small pack whose images have phrases with boxes and regions that may or may not cover them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from tellapart.core.files import save_array, write_json
 from tellapart.data.batches import Batches
-from tellapart.data.files import save_array, write_json
+from tellapart.data.feature_store import FeatureStore
 from tellapart.data.object_words import ObjectSettings, annotate_objects
-from tellapart.data.pack import Caption, Pack, Phrase, Picture, write_pack
+from tellapart.data.pack import Caption, Pack, PackImage, Phrase, write_pack
+from tellapart.models.inputs import ModelInputs
 from tellapart.objectives.context import Context
 from tellapart.text.vocabulary import Vocabulary
-from tellapart.types import ModelInputs
-from tellapart.vision.store import FeatureStore
 
 REGIONS = np.asarray([[0, 0, 0.5, 1], [0.5, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0.1, 0.1]], dtype=np.float32)
 LEFT, RIGHT = (0.0, 0.0, 0.5, 1.0), (0.5, 0.0, 1.0, 1.0)
@@ -22,12 +22,12 @@ WIDTH = 8
 
 
 def grounded_pack(folder: Path) -> Pack:
-    """8 pictures (4 train, 2 val, 2 test) of a dog on the left and men on the right; three captions each.
+    """8 images (4 train, 2 val, 2 test) of a dog on the left and men on the right; three captions each.
 
     The third caption has no noun and no phrase; the second has a phrase without a box ("park").
     """
     splits = ["train"] * 4 + ["val"] * 2 + ["test"] * 2
-    pictures = [Picture(str(i), "", split, 100, 50) for i, split in enumerate(splits)]
+    images = [PackImage(str(i), "", split, 100, 50) for i, split in enumerate(splits)]
     captions, phrases = [], []
     for i, split in enumerate(splits):
         for text in ("a dog watches two men", "men see a dog in a park", "they run fast"):
@@ -41,16 +41,16 @@ def grounded_pack(folder: Path) -> Pack:
             Phrase(row + 1, 5, 7, ()),
         ]
     words = sorted({word for caption in captions for word in caption.words})
-    pack = write_pack(folder, "grounded", "", pictures, captions, Vocabulary.from_words(words), {}, phrases)
+    pack = write_pack(folder, "grounded", "", images, captions, Vocabulary.from_words(words), {}, phrases)
     nouns = [word in ("dog", "men", "park") for caption in captions for word in caption.words]
     pack.save_column("nouns", np.asarray(nouns), "token")
     annotate_objects(pack, ObjectSettings(least=2))
     random = np.random.default_rng(0)
     features = pack.feature_folder("regions")
     features.mkdir(parents=True)
-    random.normal(0, 1, (len(pictures) * len(REGIONS), WIDTH)).astype(np.float16).tofile(features / "values.f16")
-    save_array(features / "offsets.npy", np.arange(len(pictures) + 1) * len(REGIONS))
-    save_array(features / "boxes.npy", np.tile(REGIONS, (len(pictures), 1)))
+    random.normal(0, 1, (len(images) * len(REGIONS), WIDTH)).astype(np.float16).tofile(features / "values.f16")
+    save_array(features / "offsets.npy", np.arange(len(images) + 1) * len(REGIONS))
+    save_array(features / "boxes.npy", np.tile(REGIONS, (len(images), 1)))
     write_json(features / "features.json", {"kind": "regions", "width": WIDTH})
     return Pack(pack.folder)
 

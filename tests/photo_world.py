@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tellapart.data.prepare import PrepareOptions, prepare
-from tellapart.extract import ExtractOptions, extract
-from tellapart.recipes import find_recipe
+from tellapart.cli.extract import ExtractOptions, extract
+from tellapart.cli.prepare import PrepareOptions, prepare
+from tellapart.papers.recipes import find_recipe
 from tellapart.training.train import TrainSettings, train_recipe
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 200, 30), "blue": (30, 30, 220), "white": (240, 240, 240)}

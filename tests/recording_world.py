@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tellapart.recording import recorded
+from tellapart.core.recording import recorded
 from tellapart.training.replay import tensors_of, with_tensors
 
 aten = torch.ops.aten

@@ -1,6 +1,6 @@
 """The built-in scenes as packs that every table can be made of, prepared by the product's own commands in seconds.
 
-Backbone and sentence encoder are networks of a few numbers with random weights: what they say of a picture or a
+Backbone and sentence encoder are networks of a few numbers with random weights: what they say of an image or a
 sentence is of no use, but it goes through the same code as what a good one says.
 """
 
@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from small_recipes import WIDTH
-from tellapart.data.annotate import AnnotateOptions, annotate
-from tellapart.data.join import JoinOptions, join
-from tellapart.data.prepare import PrepareOptions, prepare
+from tellapart.cli.annotate import AnnotateOptions, annotate
+from tellapart.cli.extract import ExtractOptions, extract
+from tellapart.cli.join import JoinOptions, join
+from tellapart.cli.prepare import PrepareOptions, prepare
 from tellapart.data.scenes.drawing import SHAPES
 from tellapart.data.unpaired import CorpusFilter
-from tellapart.extract import ExtractOptions, extract
 
-PICTURES = 24
+IMAGES = 24
 """16 to train on, 4 to validate, 4 to test."""
 
 
@@ -65,7 +65,7 @@ def save_small_encoder(folder: Path, words: list[str]) -> Path:
 def paired_scenes(folder: Path) -> Path:
     """Scenes with vectors, grids and regions, sentence targets, nouns and object words: all but R2M's tables."""
     pytest.importorskip("transformers")
-    pack = prepare(PrepareOptions("scenes", folder / "scenes", scene_count=PICTURES, scene_size=64))
+    pack = prepare(PrepareOptions("scenes", folder / "scenes", scene_count=IMAGES, scene_size=64))
     backbone = save_small_backbone(folder / "backbone")
     kinds = "vector,grid,regions"
     extract(
@@ -82,8 +82,8 @@ def paired_scenes(folder: Path) -> Path:
 
 
 def unpaired_scenes(paired: Path, folder: Path) -> Path:
-    """The same pictures, and sentences about other scenes: what R2M's tables learn from."""
-    others = prepare(PrepareOptions("scenes", folder / "others", scene_count=PICTURES, scene_size=32, seed=1))
+    """The same images, and sentences about other scenes: what R2M's tables learn from."""
+    others = prepare(PrepareOptions("scenes", folder / "others", scene_count=IMAGES, scene_size=32, seed=1))
     (folder / "corpus.txt").write_text("\n".join(caption.text for caption in others.captions))
     corpus = prepare(PrepareOptions(str(folder / "corpus.txt"), folder / "corpus", format="corpus", min_count=1))
     (folder / "concepts.txt").write_text("\n".join(SHAPES))

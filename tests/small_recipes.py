@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tellapart.data.pack import Pack
-from tellapart.recipes import find_recipe
-from tellapart.training.recipe import Recipe
+from tellapart.papers.recipes import find_recipe
+from tellapart.runs.recipe import Recipe
 from tiny_pack import make_tiny_pack
 
 WIDTH = 16

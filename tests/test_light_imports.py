@@ -18,9 +18,9 @@ from pathlib import Path
 for absent in ("tyro", "rich", "matplotlib", "HanTa", "transformers", "lancedb", "fastapi"):
     sys.modules[absent] = None
 
-import tellapart.reproduce.batch
+import tellapart.cli.reproduce_batch
 import tellapart.training.train
-from tellapart.vision.extraction import ExtractSettings, extract
+from tellapart.features.extraction import ExtractSettings, extract
 
 pack = Path(sys.argv[1])
 for store in extract(ExtractSettings(pack, kind="vector,grid,regions", regions_from="fixed", count=4, progress=False)):
@@ -29,7 +29,7 @@ for store in extract(ExtractSettings(pack, kind="vector,grid,regions", regions_f
 
 
 def test_features_are_extracted_and_runs_can_be_made_without_the_command_line(tmp_path: Path) -> None:
-    pack = drawn_pack(tmp_path / "pack", pictures=2)
+    pack = drawn_pack(tmp_path / "pack", images=2)
     done = subprocess.run(
         [sys.executable, "-c", WORK, str(pack.folder)], capture_output=True, text=True, env=os.environ, check=False
     )

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tellapart.recipes import find_recipe
-from tellapart.vision.extraction import ExtractSettings
+from tellapart.features.extraction import ExtractSettings
+from tellapart.papers.recipes import find_recipe
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs" / "papers").glob("*.md"))

@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor
 
-from tellapart.types import Forced, Images, State, Step
+from tellapart.core.types import Forced, Images, State, Step
 
 
 class TableCaptioner:
-    """The next word depends on the picture and the last word, by a table: [pictures, V, V] logits."""
+    """The next word depends on the image and the last word, by a table: [images, V, V] logits."""
 
     def __init__(self, table: Tensor) -> None:
         self.table = table
@@ -23,9 +23,9 @@ class TableCaptioner:
         return Forced(self.table[images.features[:, 0, 0].long().unsqueeze(1), tokens[:, :-1]])
 
 
-def random_table(pictures: int, words: int, seed: int, sharpness: float = 2.0) -> TableCaptioner:
+def random_table(images: int, words: int, seed: int, sharpness: float = 2.0) -> TableCaptioner:
     random = torch.Generator().manual_seed(seed)
-    return TableCaptioner(torch.randn(pictures, words, words, generator=random) * sharpness)
+    return TableCaptioner(torch.randn(images, words, words, generator=random) * sharpness)
 
 
 def numbered_images(count: int) -> Images:

@@ -1,11 +1,11 @@
-"""Two tiny packs, one of pictures and one of text, for tests of learning without pairs."""
+"""Two tiny packs, one of images and one of text, for tests of learning without pairs."""
 
 from pathlib import Path
 
 import numpy as np
 
-from tellapart.data.files import save_array, write_json
-from tellapart.data.pack import NO_PICTURE, Caption, Detections, Pack, Picture, write_pack
+from tellapart.core.files import save_array, write_json
+from tellapart.data.pack import NO_IMAGE, Caption, Detections, Pack, PackImage, write_pack
 from tellapart.text.vocabulary import Vocabulary
 
 SENTENCES = (
@@ -19,11 +19,11 @@ SENTENCES = (
 BOX = (0.0, 0.0, 1.0, 1.0)
 
 
-def picture_pack(folder: Path, features: bool = True) -> Pack:
-    """Eight pictures: four to train on, two to validate, two to test; all captioned with words found nowhere
+def image_pack(folder: Path, features: bool = True) -> Pack:
+    """Eight images: four to train on, two to validate, two to test; all captioned with words found nowhere
     else."""
     splits = ["train"] * 4 + ["val"] * 2 + ["test"] * 2
-    pictures = [Picture(f"p{row}", f"p{row}.jpg", split, 100, 80) for row, split in enumerate(splits)]
+    images = [PackImage(f"p{row}", f"p{row}.jpg", split, 100, 80) for row, split in enumerate(splits)]
     captions = [
         Caption(row, f"Secret{row} caption.", (f"secret{row}", "caption", split), split)
         for row, split in enumerate(splits)
@@ -43,9 +43,7 @@ def picture_pack(folder: Path, features: bool = True) -> Pack:
         for row, labels in enumerate(found)
     ]
     words = sorted({word for caption in captions for word in caption.words})
-    pack = write_pack(
-        folder, "pictures", "", pictures, captions, Vocabulary.from_words(words), {}, detections=detections
-    )
+    pack = write_pack(folder, "pictures", "", images, captions, Vocabulary.from_words(words), {}, detections=detections)
     if features:
         values = np.random.default_rng(0).standard_normal((8, 6)).astype(np.float16)
         target = pack.feature_folder("vectors")
@@ -57,6 +55,6 @@ def picture_pack(folder: Path, features: bool = True) -> Pack:
 
 
 def corpus_pack(folder: Path, sentences: tuple[str, ...] = SENTENCES) -> Pack:
-    captions = [Caption(NO_PICTURE, text, tuple(text.split()), "train") for text in sentences]
+    captions = [Caption(NO_IMAGE, text, tuple(text.split()), "train") for text in sentences]
     words = sorted({word for caption in captions for word in caption.words})
     return write_pack(folder, "corpus", "", [], captions, Vocabulary.from_words(words), {})

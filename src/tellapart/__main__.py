@@ -1,5 +1,5 @@
 """`python -m tellapart` is `tellapart`."""
 
-from tellapart.cli import run
+from tellapart.cli.main import run
 
 run()

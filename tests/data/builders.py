@@ -21,7 +21,7 @@ def write(path: Path, text: str, encoding: str = "utf-8") -> Path:
 
 
 def flickr(folder: Path) -> Path:
-    """Three pictures (webp on disk, jpg in the token file) with two captions each, and one that does not exist."""
+    """Three images (webp on disk, jpg in the token file) with two captions each, and one that does not exist."""
     draw(folder, ["images/11_a.webp", "images/22_b.webp", "images/33_c.webp"])
     captions = {
         "11_a.jpg": ["A grey dog runs .", "The dog is near by the sea"],
@@ -51,7 +51,7 @@ def entities(folder: Path) -> Path:
     return folder
 
 
-def coco(path: Path, pictures: dict[int, str], captions: Sequence[tuple[int, int, str]]) -> Path:
-    images = [{"id": key, "file_name": name, "width": 80, "height": 60} for key, name in pictures.items()]
-    annotations = [{"id": key, "image_id": picture, "caption": text} for key, picture, text in captions]
+def coco(path: Path, files: dict[int, str], captions: Sequence[tuple[int, int, str]]) -> Path:
+    images = [{"id": key, "file_name": name, "width": 80, "height": 60} for key, name in files.items()]
+    annotations = [{"id": key, "image_id": image, "caption": text} for key, image, text in captions]
     return write(path, json.dumps({"images": images, "annotations": annotations}))

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tellapart.core.errors import InputError
 from tellapart.data.batches import Batches, made_ahead
+from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
-from tellapart.data.sampling import Sampling, draw_epoch, share_of_rank, steps_an_epoch
-from tellapart.errors import InputError
+from tellapart.data.sampling import Sampling, draw_epoch, share_of_rank, steps_per_epoch
 from tellapart.text.vocabulary import END, PAD, START
-from tellapart.vision.store import FeatureStore
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +19,9 @@ def batches(tiny_pack: Path) -> Batches:
     return Batches(pack, FeatureStore(pack.feature_folder("grid")), columns=("nouns",))
 
 
-def test_a_batch_holds_each_picture_once_and_points_to_it(batches: Batches) -> None:
-    batch = batches.batch(np.asarray([7, 0, 5, 1]))  # pictures 1, 0, 1, 0
-    assert batch.pictures.tolist() == [1, 0]
+def test_a_batch_holds_each_image_once_and_points_to_it(batches: Batches) -> None:
+    batch = batches.batch(np.asarray([7, 0, 5, 1]))  # images 1, 0, 1, 0
+    assert batch.image_rows.tolist() == [1, 0]
     assert batch.owner.tolist() == [0, 1, 0, 1]
     assert batch.images.features.shape == (2, 4, 16)
     for row, caption in enumerate((7, 0, 5, 1)):
@@ -30,7 +30,7 @@ def test_a_batch_holds_each_picture_once_and_points_to_it(batches: Batches) -> N
         assert ids[: len(words) + 2] == [START, *batches.pack.vocabulary.encode(words), END]
         assert set(ids[len(words) + 2 :]) <= {PAD}
         nouns = batch.texts.columns["nouns"][row].tolist()
-        assert next(word for word, noun in zip(words, nouns[1:]) if noun) in ("dog", "picture", "today")
+        assert next(word for word, noun in zip(words, nouns[1:]) if noun) in ("dog", "image", "today")
     assert (batch.texts.mask.sum(1) == batch.texts.lengths).all()
 
 
@@ -50,7 +50,7 @@ def test_features_of_another_pack_are_refused(tiny_pack: Path, tmp_path: Path) -
 
     other = make_tiny_pack(tmp_path / "other")
     np.save(other.feature_folder("grid") / "offsets.npy", np.arange(3))
-    with pytest.raises(InputError, match="are for 2 pictures"):
+    with pytest.raises(InputError, match="are for 2 images"):
         Batches(Pack(tiny_pack), FeatureStore(other.feature_folder("grid")))
 
 
@@ -79,11 +79,11 @@ def test_an_epoch_uses_every_caption_once(tiny_pack: Path, sampling: Sampling) -
     ],
 )
 def test_steps_are_counted_without_drawing_them(tiny_pack: Path, sampling: Sampling) -> None:
-    assert steps_an_epoch(Pack(tiny_pack), sampling) == len(draw_epoch(Pack(tiny_pack), sampling, (0, 0, 0)))
+    assert steps_per_epoch(Pack(tiny_pack), sampling) == len(draw_epoch(Pack(tiny_pack), sampling, (0, 0, 0)))
 
 
 @pytest.mark.parametrize("sampling", [Sampling(batch=16), Sampling(batch=6, captions_each=2)])
-def test_ranks_share_a_batch_by_picture(tiny_pack: Path, sampling: Sampling) -> None:
+def test_ranks_share_a_batch_by_image(tiny_pack: Path, sampling: Sampling) -> None:
     pack = Pack(tiny_pack)
     whole = draw_epoch(pack, sampling, (0, 0, 0))[0]
     parts = [share_of_rank(whole, pack.owner, rank, 2) for rank in range(2)]
@@ -98,11 +98,11 @@ def test_a_fixed_number_of_steps(tiny_pack: Path) -> None:
 
 def test_errors_in_the_background_surface() -> None:
     def fail() -> int:
-        raise InputError("no such picture")
+        raise InputError("no such image")
 
     made = made_ahead([lambda: 1, fail, lambda: 3])
     assert next(made) == 1
-    with pytest.raises(InputError, match="no such picture"):
+    with pytest.raises(InputError, match="no such image"):
         next(made)
 
 

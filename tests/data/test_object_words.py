@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from grounded_world import LEFT, RIGHT, grounded_pack
+from tellapart.core.errors import InputError
 from tellapart.data.finish import noun_column
 from tellapart.data.object_words import ObjectSettings, annotate_objects, clipped, open_objects
-from tellapart.data.pack import Caption, Pack, Phrase, Picture, write_pack
-from tellapart.errors import InputError
+from tellapart.data.pack import Caption, Pack, PackImage, Phrase, write_pack
 from tellapart.text.vocabulary import Vocabulary
 
 
@@ -27,7 +27,7 @@ def test_words_classes_and_boxes(pack: Pack) -> None:
     assert [objects.classes[k] for k in objects.word_class[first]] == ["dog", "man", "man", "dog"]
     boxes, mask = objects.padded_boxes
     assert mask[first].sum(1).tolist() == [1, 1, 1, 1]
-    # Two boxes become the one that holds both; a box outside the picture is dropped.
+    # Two boxes become the one that holds both; a box outside the image is dropped.
     assert boxes[first][:, 0].tolist() == [list(LEFT), list(RIGHT), list(RIGHT), list(LEFT)]
 
 
@@ -61,7 +61,7 @@ def test_each_box_is_a_setting_and_so_is_the_class_list(tmp_path: Path) -> None:
         annotate_objects(pack, ObjectSettings(least=1000))
 
 
-def test_a_box_outside_the_picture() -> None:
+def test_a_box_outside_the_image() -> None:
     phrase = Phrase(0, 0, 1, ((-0.5, 0.25, 0.5, 0.75), (1.1, 0, 1.4, 1), (0.3, 0.3, 0.3, 0.9)))
     assert clipped(phrase).tolist() == [[0.0, 0.25, 0.5, 0.75]]
     assert clipped(replace(phrase, boxes=())).shape == (0, 4)
@@ -73,7 +73,7 @@ def test_a_rare_word_heads_its_phrase_too(tmp_path: Path, marked: bool) -> None:
     captions = [Caption(0, text, tuple(text.split()), "train") for text in ("a water jumphouse", "the water")]
     phrases = [Phrase(0, 0, 3, (LEFT,)), Phrase(1, 0, 2, (RIGHT,))]
     words = Vocabulary.from_words(["a", "the", "water"])
-    pack = write_pack(tmp_path / "rare", "rare", "", [Picture("0", "", "train")], captions, words, {}, phrases)
+    pack = write_pack(tmp_path / "rare", "rare", "", [PackImage("0", "", "train")], captions, words, {}, phrases)
     if marked:
         column = noun_column([caption.words for caption in captions], words)
         assert column.values.tolist() == [False, True, False, False, True]
@@ -87,7 +87,7 @@ def test_a_rare_word_heads_its_phrase_too(tmp_path: Path, marked: bool) -> None:
 def test_a_pack_without_phrases_is_refused(tmp_path: Path) -> None:
     caption = Caption(0, "a dog", ("a", "dog"), "train")
     words = Vocabulary.from_words(["a", "dog"])
-    pack = write_pack(tmp_path / "bare", "bare", "", [Picture("0", "", "train")], [caption], words, {})
+    pack = write_pack(tmp_path / "bare", "bare", "", [PackImage("0", "", "train")], [caption], words, {})
     with pytest.raises(InputError, match="no phrases"):
         annotate_objects(pack)
     with pytest.raises(InputError, match="annotate"):
@@ -95,7 +95,7 @@ def test_a_pack_without_phrases_is_refused(tmp_path: Path) -> None:
 
 
 def test_annotate_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from tellapart.cli import main
+    from tellapart.cli.main import main
 
     pack = grounded_pack(tmp_path / "pack")
     assert main(["annotate", str(pack.folder), "--objects", "--object-least", "2", "--object-boxes", "each"]) == 0

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tellapart.data.files import write_json
-from tellapart.data.pack import Caption, Column, Detections, Pack, Phrase, Picture, write_pack
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.files import write_json
+from tellapart.data.pack import Caption, Column, Detections, Pack, PackImage, Phrase, write_pack
 from tellapart.text.vocabulary import UNK, Vocabulary
 
-PICTURES = [Picture("a", "a.jpg", "train", 40, 30), Picture("b", "b.jpg", "val", 20, 20)]
+IMAGES = [PackImage("a", "a.jpg", "train", 40, 30), PackImage("b", "b.jpg", "val", 20, 20)]
 CAPTIONS = [
     Caption(1, "A cat.", ("a", "cat"), "val"),
     Caption(0, "A dog!", ("a", "dog"), "train"),
@@ -23,23 +23,23 @@ DETECTIONS = [Detections(0, ((0.0, 0.0, 1.0, 1.0),), (0.5,), ("dog",))]
 def build(folder: Path, captions: list[Caption] = CAPTIONS) -> Pack:
     vocabulary = Vocabulary.from_words(["a", "dog"])
     columns = {"odd": Column(np.arange(len(captions)), "caption", {"why": "test"})}
-    return write_pack(folder, "tiny", "pictures", PICTURES, captions, vocabulary, {}, PHRASES, DETECTIONS, {}, columns)
+    return write_pack(folder, "tiny", "pictures", IMAGES, captions, vocabulary, {}, PHRASES, DETECTIONS, {}, columns)
 
 
 def test_what_goes_in_comes_out(tmp_path: Path) -> None:
     pack = build(tmp_path / "pack")
-    assert pack.pictures == PICTURES and pack.captions == CAPTIONS and pack.phrases == PHRASES
+    assert pack.images == IMAGES and pack.captions == CAPTIONS and pack.phrases == PHRASES
     assert pack.detections == {0: DETECTIONS[0]}
     assert pack.tokens.tolist() == [4, UNK, 4, 5, UNK] and pack.offsets.tolist() == [0, 2, 4, 5]
     assert pack.owner.tolist() == [1, 0, -1] and pack.captions_of == [[1], [0]]
-    assert pack.picture_path(0) == tmp_path / "pack" / "pictures" / "a.jpg"
+    assert pack.image_path(0) == tmp_path / "pack" / "pictures" / "a.jpg"
     column = pack.column("odd")
     assert column.values.tolist() == [0, 1, 2] and (column.per, column.facts) == ("caption", {"why": "test"})
 
 
 def test_splits(tmp_path: Path) -> None:
     pack = build(tmp_path / "pack")
-    assert pack.split("train").pictures.tolist() == [0] and pack.split("train").captions.tolist() == [1, 2]
+    assert pack.split("train").images.tolist() == [0] and pack.split("train").captions.tolist() == [1, 2]
     assert pack.split("all").captions.tolist() == [0, 1, 2]
     with pytest.raises(InputError, match="nothing in the split 'tset'; it has train, val"):
         pack.split("tset")

@@ -2,7 +2,7 @@
 
 from tellapart.data.pack import Caption
 from tellapart.data.phrases import align, join_phrases, match_sentences
-from tellapart.data.readers.entities import EntityPicture, parse_sentence
+from tellapart.data.readers.entities import EntityImage, parse_sentence
 from tellapart.text.rules import TextRules
 
 
@@ -10,8 +10,8 @@ def join(sentence: str, caption: str, rules: TextRules | None = None) -> tuple[l
     """Words under each phrase, and the kinds of what was skipped."""
     rules = rules or TextRules()
     words = tuple(rules.split([caption])[0])
-    picture = EntityPicture("Sentences/1.txt", (parse_sentence(sentence),), {})
-    phrases, skipped = join_phrases({0: picture}, [Caption(0, caption, words, "train")], {0: [0]}, rules)
+    image = EntityImage("Sentences/1.txt", (parse_sentence(sentence),), {})
+    phrases, skipped = join_phrases({0: image}, [Caption(0, caption, words, "train")], {0: [0]}, rules)
     return [words[phrase.first : phrase.last] for phrase in phrases], [skip.kind for skip in skipped]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tellapart.data.prepare import PrepareOptions, prepare
+from tellapart.cli.prepare import PrepareOptions, prepare
 
 
 @pytest.mark.slow
@@ -16,7 +16,7 @@ def test_flickr8k(shared_data: Path, tmp_path: Path) -> None:
     assert {name: row["pictures"] for name, row in report["splits"].items()} == {
         "train": 6000, "val": 1000, "test": 1000, "none": 91,
     }  # fmt: skip
-    missing = [row["item"] for row in report["skipped"]["items"] if row["kind"] == "missing picture"]
+    missing = [row["item"] for row in report["skipped"]["items"] if row["kind"] == "missing image"]
     assert missing == ["2258277193_586949ec62.jpg.1", "2258277193_586949ec62.jpg"]
     # 12 of the mentions stand in three sentences whose Flickr8k captions are cut to "A", "a" and "A basketball".
     assert report["phrases"]["mentions"] == 125930 and report["phrases"]["placed"] == 125918
@@ -29,5 +29,5 @@ def test_flickr8k(shared_data: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_coco(shared_data: Path, tmp_path: Path) -> None:
     pack = prepare(PrepareOptions(str(shared_data / "coco"), tmp_path / "pack", nouns=False))
-    assert len(pack.split("train").pictures) == 8000 and len(pack.split("val").pictures) == 1000
+    assert len(pack.split("train").images) == 8000 and len(pack.split("val").images) == 1000
     assert len(pack.captions) == 45022

@@ -1,4 +1,4 @@
-"""Joining pictures and sentences that have nothing to do with each other."""
+"""Joining images and sentences that have nothing to do with each other."""
 
 import json
 import logging
@@ -7,30 +7,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tellapart.cli.join import JoinOptions, join
+from tellapart.core.errors import InputError
 from tellapart.data import unpaired
 from tellapart.data.batches import Batches
-from tellapart.data.concepts_column import PICTURE_CONCEPTS, PICTURE_SCORES, SENTENCE_CONCEPTS, stored_dictionary
-from tellapart.data.join import JoinOptions, join
+from tellapart.data.concepts_column import IMAGE_CONCEPTS, IMAGE_SCORES, SENTENCE_CONCEPTS, stored_dictionary
+from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import Sampling, draw_epoch
 from tellapart.data.unpaired import CorpusFilter, filter_corpus, join_unpaired
-from tellapart.errors import InputError
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.vocabulary import Vocabulary
-from tellapart.vision.store import FeatureStore
-from unpaired_packs import SENTENCES, corpus_pack, picture_pack
+from unpaired_packs import SENTENCES, corpus_pack, image_pack
 
 KEEP_ALL = CorpusFilter(least_count=1, held_out=0.34)
 
 
 @pytest.fixture
 def joined(tmp_path: Path) -> Pack:
-    return join_unpaired(
-        picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=KEEP_ALL
-    ).pack
+    return join_unpaired(image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=KEEP_ALL).pack
 
 
-def test_no_caption_of_a_picture_can_be_learned_from(joined: Pack) -> None:
+def test_no_caption_of_a_image_can_be_learned_from(joined: Pack) -> None:
     """By construction: all of train and val is unpaired, and words of withheld captions are not even in the
     vocabulary."""
     for split in ("train", "val"):
@@ -53,30 +51,34 @@ def test_pairs_to_learn_from_do_not_exist(joined: Pack) -> None:
 
 def test_concepts_stand_in_the_columns_and_batches(joined: Pack) -> None:
     ids, words = joined.vocabulary.ids, joined.vocabulary.words
-    pictures = joined.column(PICTURE_CONCEPTS).values
-    assert pictures.shape == (8, 5) and pictures.dtype == np.int32
-    assert pictures[0].tolist() == [ids["person"], ids["horse"], 0, 0, 0]  # the surest last
-    assert joined.column(PICTURE_SCORES).values[0].tolist()[:2] == pytest.approx([0.8, 0.9])
-    assert not pictures[5].any()
+    concepts_per_image = joined.column(IMAGE_CONCEPTS).values
+    assert concepts_per_image.shape == (8, 5) and concepts_per_image.dtype == np.int32
+    assert concepts_per_image[0].tolist() == [ids["person"], ids["horse"], 0, 0, 0]  # the surest last
+    assert joined.column(IMAGE_SCORES).values[0].tolist()[:2] == pytest.approx([0.8, 0.9])
+    assert not concepts_per_image[5].any()
     captions = joined.column(SENTENCE_CONCEPTS).values
     row = [caption.text for caption in joined.captions].index(SENTENCES[1])
     assert [words[index] for index in captions[row] if index] == ["dog", "frisbee"]
     store = FeatureStore(joined.feature_folder("vectors"))
-    batches = Batches(joined, store, (PICTURE_CONCEPTS, SENTENCE_CONCEPTS))
+    batches = Batches(joined, store, (IMAGE_CONCEPTS, SENTENCE_CONCEPTS))
     texts = batches.batch(np.asarray([row]))
     assert texts.owner.tolist() == [-1] and texts.texts.columns[SENTENCE_CONCEPTS].shape == (1, 5)
     images = batches.images(np.asarray([0, 5]))
-    assert images.columns[PICTURE_CONCEPTS].tolist() == pictures[[0, 5]].tolist() and images.features.shape == (2, 1, 6)
+    assert images.columns[IMAGE_CONCEPTS].tolist() == concepts_per_image[[0, 5]].tolist() and images.features.shape == (
+        2,
+        1,
+        6,
+    )
     assert stored_dictionary(joined).concepts == ConceptDictionary.coco().concepts
 
 
 def test_unknown_labels_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         result = join_unpaired(
-            picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=KEEP_ALL
+            image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=KEEP_ALL
         )
-    assert result.report.unknown == {"wug": 1} and "wug (1 pictures)" in caplog.text
-    assert any("2 of 8 pictures have no concept" in line for line in result.report.sentences())
+    assert result.report.unknown == {"wug": 1} and "wug (1 images)" in caplog.text
+    assert any("2 of 8 images have no concept" in line for line in result.report.sentences())
     assert json.loads((tmp_path / "c/columns/concepts.json").read_text())["unknown"] == {"wug": 1}
 
 
@@ -101,22 +103,22 @@ def test_filters_count_what_they_leave_out(tmp_path: Path) -> None:
 
 def test_rare_words_leave_the_vocabulary_and_concepts_enter_it(tmp_path: Path) -> None:
     filters = CorpusFilter(least_count=2, most_unknown=1.0)
-    result = join_unpaired(picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=filters)
+    result = join_unpaired(image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=filters)
     words = result.pack.vocabulary.words
     assert words[4] == "a" and "kicks" not in words and "hair drier" in words and not result.report.wordless
 
 
 def test_a_corpus_keeps_its_own_val(tmp_path: Path) -> None:
-    pictures, corpus = picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b")
+    concepts_per_image, corpus = image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b")
     lines = (corpus.folder / "captions.jsonl").read_text().splitlines()
     lines[2] = lines[2].replace('"train"', '"val"')
     (corpus.folder / "captions.jsonl").write_text("\n".join(lines) + "\n")
-    pack = join_unpaired(pictures, Pack(tmp_path / "b"), tmp_path / "c", filters=KEEP_ALL).pack
+    pack = join_unpaired(concepts_per_image, Pack(tmp_path / "b"), tmp_path / "c", filters=KEEP_ALL).pack
     assert [pack.captions[row].text for row in pack.split("val").captions] == [SENTENCES[2]]
 
 
 def test_the_verb_says_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    picture_pack(tmp_path / "a")
+    image_pack(tmp_path / "a")
     corpus_pack(tmp_path / "b")
     options = JoinOptions(tmp_path / "a", tmp_path / "b", tmp_path / "c", filters=KEEP_ALL)
     join(options)
@@ -127,7 +129,7 @@ def test_the_verb_says_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_other_folders_are_never_replaced(tmp_path: Path) -> None:
-    picture_pack(tmp_path / "a")
+    image_pack(tmp_path / "a")
     corpus_pack(tmp_path / "b")
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "dear.txt").write_text("keep me")
@@ -137,24 +139,24 @@ def test_other_folders_are_never_replaced(tmp_path: Path) -> None:
 
 
 def test_what_has_no_concepts_is_refused_before_a_pack_is_written(tmp_path: Path) -> None:
-    pictures, corpus = picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b")
+    concepts_per_image, corpus = image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b")
     with pytest.raises(InputError, match="1 or more"):
-        join_unpaired(pictures, corpus, tmp_path / "c", filters=KEEP_ALL, most=0)
-    (pictures.folder / "detections.jsonl").unlink()
+        join_unpaired(concepts_per_image, corpus, tmp_path / "c", filters=KEEP_ALL, most=0)
+    (concepts_per_image.folder / "detections.jsonl").unlink()
     with pytest.raises(InputError, match=r"a has no detections .* --regions-from"):
-        join_unpaired(Pack(pictures.folder), corpus, tmp_path / "c", filters=KEEP_ALL)
+        join_unpaired(Pack(concepts_per_image.folder), corpus, tmp_path / "c", filters=KEEP_ALL)
     assert not (tmp_path / "c").exists()
 
 
 def test_a_join_that_is_cut_short_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pictures, corpus, folder = picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c"
+    concepts_per_image, corpus, folder = image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c"
     for older in (False, True):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(unpaired, "annotate_concepts", cut_short)
-            join_unpaired(pictures, corpus, folder, filters=KEEP_ALL)
+            join_unpaired(concepts_per_image, corpus, folder, filters=KEEP_ALL)
         assert folder.exists() == older and not list(tmp_path.glob(".*"))
-        whole = join_unpaired(pictures, corpus, folder, filters=KEEP_ALL).pack
-        assert whole.has_column(PICTURE_CONCEPTS) and whole.feature_names() == ["vectors"]
+        whole = join_unpaired(concepts_per_image, corpus, folder, filters=KEEP_ALL).pack
+        assert whole.has_column(IMAGE_CONCEPTS) and whole.feature_names() == ["vectors"]
 
 
 def cut_short(*given: object) -> None:
@@ -162,12 +164,12 @@ def cut_short(*given: object) -> None:
 
 
 def test_wrong_packs_are_refused(tmp_path: Path) -> None:
-    pictures, corpus = picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b")
+    concepts_per_image, corpus = image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b")
     for first, second, target, message in (
-        (corpus, corpus, tmp_path / "c", "no pictures"),
-        (pictures, pictures, tmp_path / "c", "captions of pictures"),
-        (pictures, corpus, tmp_path / "b", "folder of its own"),
-        (pictures, corpus_pack(tmp_path / "d", ("hello",)), tmp_path / "c", "passes the filters"),
+        (corpus, corpus, tmp_path / "c", "no images"),
+        (concepts_per_image, concepts_per_image, tmp_path / "c", "captions of images"),
+        (concepts_per_image, corpus, tmp_path / "b", "folder of its own"),
+        (concepts_per_image, corpus_pack(tmp_path / "d", ("hello",)), tmp_path / "c", "passes the filters"),
     ):
         with pytest.raises(InputError, match=message):
             join_unpaired(first, second, target)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tellapart.data.pack import Caption, Picture, write_pack
+from tellapart.data.pack import Caption, PackImage, write_pack
 from tellapart.data.usual_nouns import usual_nouns
 from tellapart.text.vocabulary import Vocabulary
 
@@ -12,6 +12,6 @@ def test_the_more_frequent_tag_wins(tmp_path: Path) -> None:
     words = ("dog", "run", "it", "run", "run", "dog", "zebra")
     captions = [Caption(0, " ".join(words), words, "train")]
     vocabulary = Vocabulary.from_words(["dog", "run", "it"])
-    pack = write_pack(tmp_path / "pack", "p", "", [Picture("0", "", "train")], captions, vocabulary, {})
+    pack = write_pack(tmp_path / "pack", "p", "", [PackImage("0", "", "train")], captions, vocabulary, {})
     pack.save_column("nouns", np.asarray([True, True, False, False, False, True, True]), "token")
     assert usual_nouns(pack).tolist() == [False] * 4 + [True, False, False]

@@ -1,4 +1,4 @@
-"""Pictures mirrored and cut: the same for the same seed, whoever asks; and a backbone that learns from pixels."""
+"""Images mirrored and cut: the same for the same seed, whoever asks; and a backbone that learns from pixels."""
 
 from pathlib import Path
 
@@ -7,31 +7,31 @@ import pytest
 import torch
 from PIL import Image
 
+from tellapart.core.errors import InputError
+from tellapart.core.files import read_json, write_json
 from tellapart.data.batches import Batches
-from tellapart.data.files import read_json, write_json
+from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import Sampling, draw_epoch, share_of_rank
-from tellapart.data.views import Glance, Views, glances
-from tellapart.errors import InputError
+from tellapart.data.views import View, Views, sample_views
 from tellapart.losses import Contrast
-from tellapart.matching.ltd_baseline import LTDBaseline
+from tellapart.models.matchers.ltd_baseline import LTDBaseline
 from tellapart.objectives.ranking import Ranking
-from tellapart.recipes import find_recipe
-from tellapart.training.recipe import Optimiser, Recipe, Stage
-from tellapart.training.registry import recipe_from_plain, to_plain
+from tellapart.papers.recipes import find_recipe
+from tellapart.runs.recipe import Optimiser, Recipe, Stage
+from tellapart.runs.registry import recipe_from_plain, to_plain
 from tellapart.training.train import TrainSettings, choose_features, train_recipe
-from tellapart.vision.store import FeatureStore
 from tiny_pack import make_tiny_pack
 
 
 @pytest.fixture
 def pack(tmp_path: Path) -> Pack:
-    """A tiny pack with pictures, red on the left and blue on the right, and mirror images of `vector` and `grid`."""
+    """A tiny pack with images, red on the left and blue on the right, and mirror images of `vector` and `grid`."""
     pack = make_tiny_pack(tmp_path / "pack")
     halves = np.zeros((64, 64, 3), np.uint8)
     halves[:, :32, 0] = halves[:, 32:, 2] = 255
-    for row in range(len(pack.pictures)):
-        Image.fromarray(halves).save(pack.picture_path(row))
+    for row in range(len(pack.images)):
+        Image.fromarray(halves).save(pack.image_path(row))
     for name in ("vector", "grid"):
         source, mirror = pack.feature_folder(name), pack.feature_folder(f"{name}-flip")
         mirror.mkdir()
@@ -43,18 +43,18 @@ def pack(tmp_path: Path) -> Pack:
     return pack
 
 
-def test_glances_are_the_seeds_and_the_pictures_own() -> None:
+def test_glances_are_the_seeds_and_the_images_own() -> None:
     views, rows = Views(pixels=8, cut=0.3, flip=True), np.arange(200)
-    seen = glances(views, rows, (0, 1, 2, 3))
-    assert seen[50:60] == glances(views, rows[50:60], (0, 1, 2, 3))
-    assert seen != glances(views, rows, (0, 1, 2, 4))
-    assert 60 < sum(glance.mirrored for glance in seen) < 140
-    for glance in seen:
-        assert glance.part is not None
-        left, top, right, bottom = glance.part
+    seen = sample_views(views, rows, (0, 1, 2, 3))
+    assert seen[50:60] == sample_views(views, rows[50:60], (0, 1, 2, 3))
+    assert seen != sample_views(views, rows, (0, 1, 2, 4))
+    assert 60 < sum(view.mirrored for view in seen) < 140
+    for view in seen:
+        assert view.part is not None
+        left, top, right, bottom = view.part
         assert 0 <= left < right <= 1 + 1e-9 and 0 <= top < bottom <= 1 + 1e-9
         assert (right - left) * (bottom - top) > 0.3 * 0.74
-    assert glances(views, rows[:2], None) == [Glance(), Glance()]
+    assert sample_views(views, rows[:2], None) == [View(), View()]
 
 
 def test_pixels_as_they_are_and_mirrored(pack: Pack) -> None:
@@ -66,7 +66,7 @@ def test_pixels_as_they_are_and_mirrored(pack: Pack) -> None:
     seed = (5, 0, 0, 0)
     seen = batches.images(rows, seed).pixels
     assert seen is not None
-    mirrored = [glance.mirrored for glance in glances(batches.views, rows, seed)]
+    mirrored = [view.mirrored for view in sample_views(batches.views, rows, seed)]
     assert any(mirrored) and not all(mirrored)
     for row, is_mirrored in enumerate(mirrored):
         assert torch.equal(seen[row], plain[row].flip(2) if is_mirrored else plain[row])
@@ -78,7 +78,7 @@ def test_features_of_mirror_images_are_drawn(pack: Pack, resident: bool) -> None
     batches = Batches(pack, store, views=Views(flip=True), resident=resident)
     rows, seed = np.arange(12), (1, 2)
     plain, seen = batches.images(rows), batches.images(rows, seed)
-    signs = torch.tensor([-1.0 if g.mirrored else 1.0 for g in glances(batches.views, rows, seed)])
+    signs = torch.tensor([-1.0 if g.mirrored else 1.0 for g in sample_views(batches.views, rows, seed)])
     assert torch.equal(seen.features, plain.features * signs.view(-1, 1, 1)) and (signs < 0).any()
 
 
@@ -125,7 +125,7 @@ def test_a_backbone_learns_from_pixels(pack: Pack, tmp_path: Path) -> None:
         train_recipe(recipe, TrainSettings(data=pack.folder, out=tmp_path / name, quiet=True)) for name in ("a", "b")
     ]
     before = recipe.stages[0].model
-    from tellapart.vision.backbones import load_backbone
+    from tellapart.features.backbones import load_backbone
 
     name, stem = next(iter(load_backbone(before.backbone, trainable=True).network.named_parameters()))
     learned = [dict(run.model.named_parameters())[f"backbone.network.network.{name}"] for run in runs]

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from tellapart.captioning.up_down import UpDown
+from tellapart.core.errors import InputError
 from tellapart.data.batches import Batches
-from tellapart.data.pack import NO_PICTURE, Caption, Picture, write_pack
-from tellapart.decoding import Decoded, beam, log_prob
-from tellapart.errors import InputError
+from tellapart.data.pack import NO_IMAGE, Caption, PackImage, write_pack
 from tellapart.evaluation import EVALUATIONS, captions
 from tellapart.evaluation.captions import (
     decode,
@@ -22,6 +20,8 @@ from tellapart.evaluation.captions import (
     token_cider,
     validate_captions,
 )
+from tellapart.models.captioners.up_down import UpDown
+from tellapart.models.decoding import Decoded, beam, log_prob
 from tiny_world import tiny_context
 
 
@@ -34,28 +34,28 @@ def test_validation_figures(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["captions", "captions-full", "self-retrieval"])
-def test_a_split_without_captions_or_pictures_is_refused(name: str, tmp_path: Path) -> None:
-    """`train` has a picture nobody captioned, `val` a sentence of no picture."""
+def test_a_split_without_captions_or_images_is_refused(name: str, tmp_path: Path) -> None:
+    """`train` has an image nobody captioned, `val` a sentence of no image."""
     context = tiny_context(tmp_path)
     pack = write_pack(
-        tmp_path / "bare", "bare", "", [Picture("0", "", "train")], [Caption(NO_PICTURE, "a", ("a",), "val")],
+        tmp_path / "bare", "bare", "", [PackImage("0", "", "train")], [Caption(NO_IMAGE, "a", ("a",), "val")],
         context.inputs.vocabulary, {},
     )  # fmt: skip
     bare = type(context)(pack, context.inputs, context.batches, context.store, context.device)
     model = UpDown(hidden=8, attention=8).build(context.inputs)
-    with pytest.raises(InputError, match=r"no captioned picture|no picture of .* to caption"):
+    with pytest.raises(InputError, match=r"no captioned image|no image of .* to caption"):
         EVALUATIONS[name](model, bare, "val")
     if name != "self-retrieval":
-        with pytest.raises(InputError, match=r"The split 'train' of .* has no captioned picture; choose another split"):
+        with pytest.raises(InputError, match=r"The split 'train' of .* has no captioned image; choose another split"):
             EVALUATIONS[name](model, bare, "train")
 
 
-def test_pictures_without_captions_are_passed_over(tmp_path: Path) -> None:
-    """A split in which some pictures have no caption is judged by the others."""
+def test_images_without_captions_are_passed_over(tmp_path: Path) -> None:
+    """A split in which some images have no caption is judged by the others."""
     context = tiny_context(tmp_path)
     old = context.pack
-    kept = [caption for caption in old.captions if caption.picture != old.split("train").pictures[0]]
-    pack = write_pack(tmp_path / "some", "some", "", old.pictures, kept, old.vocabulary, {})
+    kept = [caption for caption in old.captions if caption.image != old.split("train").images[0]]
+    pack = write_pack(tmp_path / "some", "some", "", old.images, kept, old.vocabulary, {})
     some = type(context)(pack, context.inputs, Batches(pack, context.store), context.store, context.device)
     model = UpDown(hidden=8, attention=8).build(context.inputs)
     assert all(np.isfinite(value) for value in validate_captions(model, some, "train").values())
@@ -76,20 +76,20 @@ def test_mean_loss_is_a_mean_over_words(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_references_score_high_and_strangers_low(tmp_path: Path) -> None:
     context = tiny_context(tmp_path)
-    pictures = context.pack.split("train").pictures
-    references, owner = references_of(context, pictures)
-    first = references[[int((owner == picture).nonzero()[0]) for picture in range(len(pictures))]]
-    assert token_cider(context, pictures, first) > 3
-    assert token_cider(context, pictures, first.roll(1, 0)) < token_cider(context, pictures, first)
+    images = context.pack.split("train").images
+    references, owner = references_of(context, images)
+    first = references[[int((owner == image).nonzero()[0]) for image in range(len(images))]]
+    assert token_cider(context, images, first) > 3
+    assert token_cider(context, images, first.roll(1, 0)) < token_cider(context, images, first)
 
 
 def test_decoding_in_chunks_equals_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(captions, "CHUNK", 3)
     context = tiny_context(tmp_path)
     model = UpDown(hidden=8, attention=8).build(context.inputs).eval()
-    pictures = context.pack.split("train").pictures
-    whole = beam(model, context.batches.images(pictures), 3)
-    parts = decode(model, context, pictures, 3)
+    images = context.pack.split("train").images
+    whole = beam(model, context.batches.images(images), 3)
+    parts = decode(model, context, images, 3)
     assert torch.equal(parts.tokens, whole.tokens)
     torch.testing.assert_close(parts.log_probability, whole.log_probability)
 
@@ -103,12 +103,12 @@ def test_join_pads() -> None:
 
 
 def test_full_figures(tmp_path: Path) -> None:
-    """A picture's own first caption is perfect by BLEU and ROUGE; a model's captions get all figures."""
+    """An image's own first caption is perfect by BLEU and ROUGE; a model's captions get all figures."""
     context = tiny_context(tmp_path)
-    pictures = context.pack.split("train").pictures
-    references, owner = references_of(context, pictures)
-    first = references[[int((owner == picture).nonzero()[0]) for picture in range(len(pictures))]]
-    figures = score_sentences(context, pictures, first)
+    images = context.pack.split("train").images
+    references, owner = references_of(context, images)
+    first = references[[int((owner == image).nonzero()[0]) for image in range(len(images))]]
+    figures = score_sentences(context, images, first)
     assert figures["bleu1"] == pytest.approx(1.0, abs=1e-6) and figures["rouge"] == pytest.approx(1.0, abs=1e-6)
     torch.manual_seed(0)
     model = UpDown(hidden=8, attention=8).build(context.inputs)

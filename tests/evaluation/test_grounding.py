@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from grounded_world import grounded_context
-from tellapart.captioning.up_down import UpDown
+from tellapart.core.errors import InputError
+from tellapart.core.types import Encoded, Forced, Images, State, Step, Texts
 from tellapart.data.batches import Batches
 from tellapart.data.object_words import ObjectSettings, annotate_objects
-from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS
 from tellapart.evaluation.grounding import (
     class_table,
@@ -23,10 +23,10 @@ from tellapart.evaluation.grounding import (
     ground,
     ground_with_classes,
 )
-from tellapart.matching.scan import SCAN
-from tellapart.matching.vse import VSE
+from tellapart.models.captioners.up_down import UpDown
+from tellapart.models.matchers.scan import SCAN
+from tellapart.models.matchers.vse import VSE
 from tellapart.objectives.context import Context
-from tellapart.types import Encoded, Forced, Images, State, Step, Texts
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
 
 
 class Parrot(nn.Module):
-    """Says one sentence about every picture and looks at a given region for each word it is about to say."""
+    """Says one sentence about every image and looks at a given region for each word it is about to say."""
 
     def __init__(self, context: Context, sentence: str, looks: dict[str, int]) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ def test_a_perfect_gaze(context: Context) -> None:
     assert found["f1_all"] == found["f1_loc"] == 100
     assert found["chair_words"] == found["chair_captions"] == 0
     assert found["loss"] < 1e-6
-    assert found["cider"] == 0  # all pictures have the same captions, so no word tells them apart
+    assert found["cider"] == 0  # all images have the same captions, so no word tells them apart
 
 
 def test_half_a_gaze(context: Context) -> None:
@@ -120,7 +120,7 @@ def test_a_reference_without_phrases_still_mentions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("padded_to", [1, 8])
 def test_words_that_were_cut_off_are_not_judged(context: Context, padded_to: int) -> None:
-    """Cut to four words, "a dog watches two | men" and "men see a dog | …" keep two dogs and one man a picture. Where
+    """Cut to four words, "a dog watches two | men" and "men see a dog | …" keep two dogs and one man an image. Where
     "men" stood there is END, which looks at the corner: were it judged as the man, his class would be right half the
     time. Padded to a multiple of eight tokens, padding stands further on.
     """
@@ -150,7 +150,7 @@ def test_real_models_run_through(context: Context) -> None:
 
 
 def test_one_row_a_class(context: Context) -> None:
-    """Two pictures with two annotated captions each: dogs are said twice and judged against four. Recall of the men is
+    """Two images with two annotated captions each: dogs are said twice and judged against four. Recall of the men is
     0, whether or not unsaid ones count, since they are said and looked for in the wrong place."""
     rows = class_table(ground(Parrot(context, "a dog watches two men", {"dog": 0}), context, "val"), context)
     assert [row["class"] for row in rows] == ["dog", "man"]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from tellapart.data.pack import CAPTION_IDS, Caption, Picture, write_pack
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.data.pack import CAPTION_IDS, Caption, PackImage, write_pack
 from tellapart.evaluation import EVALUATIONS
 from tellapart.evaluation.retrieval import evaluate_retrieval, evaluate_with_cxc, score_split
-from tellapart.matching.vse import VSE
+from tellapart.models.matchers.vse import VSE
 from tiny_world import tiny_context
 
 
@@ -20,10 +20,10 @@ def test_chunks_and_order_change_nothing(tmp_path: Path) -> None:
     model = VSE(embedding=8, word_width=6).build(context.inputs).eval()
     whole, small = score_split(model, context, "train"), score_split(model, context, "train", chunk=3)
     assert torch.allclose(whole.scores, small.scores, atol=1e-6)
-    images = model.encode_image(context.batches.images(whole.pictures))
+    images = model.encode_image(context.batches.images(whole.image_rows))
     texts = model.encode_text(context.batches.texts(whole.captions))
     assert torch.allclose(model.score(images, texts), whole.scores, atol=1e-6)
-    assert np.array_equal(whole.pictures[whole.owner.numpy()], context.pack.owner[whole.captions])
+    assert np.array_equal(whole.image_rows[whole.owner.numpy()], context.pack.owner[whole.captions])
 
 
 def test_the_model_goes_back_to_training(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_every_retrieval_evaluation_gives_numbers(tmp_path: Path, name: str) -> 
 
 
 def test_cxc_counts_what_its_files_rate(tmp_path: Path) -> None:
-    """A CSV that rates every caption's best-ranked picture 5 makes R@1 of text to picture 100; one that rates them
+    """A CSV that rates every caption's best-ranked image 5 makes R@1 of text to image 100; one that rates them
     2 changes nothing; both may come in several files."""
     context = tiny_context(tmp_path)
     torch.manual_seed(0)
@@ -50,7 +50,7 @@ def test_cxc_counts_what_its_files_rate(tmp_path: Path) -> None:
     found = score_split(model, context, "train")
     ids = np.arange(len(context.pack.owner)) + 700
     context.pack.save_column(CAPTION_IDS, ids, "caption")
-    best = found.pictures[found.scores.argmax(0).numpy()]
+    best = found.image_rows[found.scores.argmax(0).numpy()]
     for name, score in (("good.csv", 5.0), ("bad.csv", 2.0)):
         rows = [
             f"COCO_val2014_{0:012d}.jpg:{ids[c]},COCO_val2014_{p:012d}.jpg,{score},s"
@@ -74,19 +74,19 @@ def test_cxc_of_other_data_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"does not hold COCO's caption ids.*prepare it anew"):
         evaluate_with_cxc(model, context, "test", [tmp_path / "sits.csv"])
     context.pack.save_column(CAPTION_IDS, np.arange(len(context.pack.owner)) + 700, "caption")
-    with pytest.raises(InputError, match="None of the 1 CxC ratings is of a picture and a caption of the split 'test'"):
+    with pytest.raises(InputError, match="None of the 1 CxC ratings is of an image and a caption of the split 'test'"):
         evaluate_with_cxc(model, context, "test", [tmp_path / "sits.csv"])
 
 
 def test_a_split_without_captions_is_refused(tmp_path: Path) -> None:
     context = tiny_context(tmp_path)
     pack = write_pack(
-        tmp_path / "bare", "bare", "", [Picture("0", "", "test")], [Caption(-1, "a", ("a",), "train")],
+        tmp_path / "bare", "bare", "", [PackImage("0", "", "test")], [Caption(-1, "a", ("a",), "train")],
         context.inputs.vocabulary, {},
     )  # fmt: skip
     bare = type(context)(pack, context.inputs, context.batches, context.store, context.device)
     model = VSE(embedding=8, word_width=6).build(context.inputs)
-    with pytest.raises(InputError, match="no captioned picture"):
+    with pytest.raises(InputError, match="no captioned image"):
         evaluate_retrieval(model, bare, "test")
 
 

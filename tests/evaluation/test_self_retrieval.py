@@ -1,4 +1,4 @@
-"""Captions against all pictures: the tree of prefixes equals sentence by sentence, and ranks are counted right."""
+"""Captions against all images: the tree of prefixes equals sentence by sentence, and ranks are counted right."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tellapart.captioning import CAPTIONERS
-from tellapart.decoding import greedy, log_prob, with_start
-from tellapart.decoding.prefixes import prefix_tree
 from tellapart.evaluation.self_retrieval import score_captions, score_tree, self_retrieval, top_recalls
+from tellapart.models.captioners import CAPTIONERS
+from tellapart.models.decoding import greedy, log_prob, with_start
+from tellapart.models.decoding.prefixes import prefix_tree
 from tellapart.text.vocabulary import END, PAD
 from tiny_captioners import numbered_images, random_table
 from tiny_world import tiny_context
@@ -32,9 +32,9 @@ def test_tree_equals_sentence_by_sentence(seed: int, sentences: int) -> None:
     tokens = tokens.masked_fill(steps == ends, END).masked_fill(steps > ends, PAD)
     captioner, images = random_table(4, 6, seed), numbered_images(4)
     found = score_tree(captioner, images, prefix_tree(tokens))
-    for picture in range(4):
-        owner = torch.full((sentences,), picture)
-        torch.testing.assert_close(found[:, picture], log_prob(captioner, images, with_start(tokens), owner))
+    for image in range(4):
+        owner = torch.full((sentences,), image)
+        torch.testing.assert_close(found[:, image], log_prob(captioner, images, with_start(tokens), owner))
 
 
 def test_tree_reads_each_prefix_once() -> None:
@@ -49,24 +49,24 @@ def test_tree_reads_each_prefix_once() -> None:
 def test_models_agree_with_log_prob(name: str, tmp_path: Path) -> None:
     context = tiny_context(tmp_path)
     model = CAPTIONERS[name](**SMALL[name]).build(context.inputs).eval()
-    pictures = context.pack.split("train").pictures
-    tokens = greedy(model, context.batches.images(pictures), max_words=6).tokens
+    image_rows = context.pack.split("train").images
+    tokens = greedy(model, context.batches.images(image_rows), max_words=6).tokens
     tokens = torch.cat(
         [tokens, context.batches.texts(context.pack.split("val").captions).tokens[:, 1 : tokens.shape[1] + 1]]
     )
     tokens = tokens[(tokens == END).any(1)]
-    scores = score_captions(model, context, pictures, tokens)
-    images = context.batches.images(pictures)
-    for column in range(len(pictures)):
+    scores = score_captions(model, context, image_rows, tokens)
+    images = context.batches.images(image_rows)
+    for column in range(len(image_rows)):
         expected = log_prob(model, images, with_start(tokens), torch.full((len(tokens),), column))
         torch.testing.assert_close(scores[:, column], expected, atol=1e-4, rtol=1e-4)
-    rough = score_captions(model, context, pictures, tokens, torch.bfloat16)
+    rough = score_captions(model, context, image_rows, tokens, torch.bfloat16)
     torch.testing.assert_close(rough, scores, atol=0.03, rtol=0.01)
     assert set(self_retrieval(model, context, "train")) == {"top1", "top5"}
 
 
 def test_recalls_by_hand() -> None:
-    """Own pictures stand first, second and (by a tie, which counts against it) second of three."""
+    """Own images stand first, second and (by a tie, which counts against it) second of three."""
     scores = torch.tensor([[3.0, 1.0, 2.0], [5.0, 4.0, 1.0], [0.0, 2.0, 2.0]])
     assert top_recalls(scores) == {"top1": pytest.approx(100 / 3)}
     same = top_recalls(torch.zeros(6, 6))

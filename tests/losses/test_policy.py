@@ -49,6 +49,6 @@ def test_gradcheck_and_detached_advantage() -> None:
 
 
 def test_leave_one_out() -> None:
-    """Rewards 1, 2, 6 of one picture: the others' means are 4, 3.5, 1.5."""
+    """Rewards 1, 2, 6 of one image: the others' means are 4, 3.5, 1.5."""
     assert leave_one_out(torch.tensor([1.0, 2.0, 6.0]), 3).tolist() == [4.0, 3.5, 1.5]
     assert leave_one_out(torch.tensor([1.0, 2.0]), 1).tolist() == [0.0, 0.0]

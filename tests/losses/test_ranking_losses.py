@@ -1,4 +1,4 @@
-"""Ranking losses: hand-worked cases, naive loops over random input, one picture alone, gradients."""
+"""Ranking losses: hand-worked cases, naive loops over random input, one image alone, gradients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.losses import Contrast
 from tellapart.losses.hardest_negative_contrast import HardestNegativeContrast
 from tellapart.losses.hinge import HardestNegativeHinge, SumOfHinges
@@ -23,28 +23,28 @@ HAND = torch.tensor([[0.8, 0.7], [0.5, 0.6]], dtype=torch.float64)
 
 
 def negatives(scores: Tensor, owner: Tensor, j: int) -> tuple[list[float], list[float]]:
-    """Scores of pair j's negative captions and negative pictures, by looking at each in turn."""
+    """Scores of pair j's negative captions and negative images, by looking at each in turn."""
     i = int(owner[j])
     captions = [float(scores[i, c]) for c in range(len(owner)) if int(owner[c]) != i]
-    pictures = [float(scores[p, j]) for p in range(len(scores)) if p != i]
-    return captions, pictures
+    images = [float(scores[p, j]) for p in range(len(scores)) if p != i]
+    return captions, images
 
 
-def naive_sum_of_hinges(s: float, captions: list[float], pictures: list[float]) -> float:
-    return sum(max(MARGIN + n - s, 0) for n in captions) + sum(max(MARGIN + n - s, 0) for n in pictures)
+def naive_sum_of_hinges(s: float, captions: list[float], images: list[float]) -> float:
+    return sum(max(MARGIN + n - s, 0) for n in captions) + sum(max(MARGIN + n - s, 0) for n in images)
 
 
-def naive_hardest_hinge(s: float, captions: list[float], pictures: list[float]) -> float:
-    return sum(max(MARGIN + max(group) - s, 0) for group in (captions, pictures) if group)
+def naive_hardest_hinge(s: float, captions: list[float], images: list[float]) -> float:
+    return sum(max(MARGIN + max(group) - s, 0) for group in (captions, images) if group)
 
 
-def naive_info_nce(s: float, captions: list[float], pictures: list[float]) -> float:
-    return sum(-math.log(math.exp(s / TAU) / sum(math.exp(n / TAU) for n in [s, *g])) for g in (captions, pictures))
+def naive_info_nce(s: float, captions: list[float], images: list[float]) -> float:
+    return sum(-math.log(math.exp(s / TAU) / sum(math.exp(n / TAU) for n in [s, *g])) for g in (captions, images))
 
 
-def naive_hardest_contrast(s: float, captions: list[float], pictures: list[float]) -> float:
+def naive_hardest_contrast(s: float, captions: list[float], images: list[float]) -> float:
     return sum(
-        max(-math.log(math.exp(s / TAU) / math.exp((max(g) + MARGIN) / TAU)), 0) for g in (captions, pictures) if g
+        max(-math.log(math.exp(s / TAU) / math.exp((max(g) + MARGIN) / TAU)), 0) for g in (captions, images) if g
     )
 
 
@@ -59,11 +59,11 @@ CASES: dict[str, tuple[Callable[[str], nn.Module], Naive]] = {
 
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 10_000), pictures=st.integers(1, 5), extra=st.integers(0, 5))
-def test_against_a_loop_over_pairs(name: str, seed: int, pictures: int, extra: int) -> None:
+@given(seed=st.integers(0, 10_000), images=st.integers(1, 5), extra=st.integers(0, 5))
+def test_against_a_loop_over_pairs(name: str, seed: int, images: int, extra: int) -> None:
     generator = torch.Generator().manual_seed(seed)
-    owner = torch.cat([torch.arange(pictures), torch.randint(pictures, (extra,), generator=generator)])
-    scores = torch.rand(pictures, len(owner), generator=generator, dtype=torch.float64) * 2 - 1
+    owner = torch.cat([torch.arange(images), torch.randint(images, (extra,), generator=generator)])
+    scores = torch.rand(images, len(owner), generator=generator, dtype=torch.float64) * 2 - 1
     make, naive = CASES[name]
     total = sum(naive(float(scores[owner[j], j]), *negatives(scores, owner, j)) for j in range(len(owner)))
     assert make("sum")(scores, owner).item() == pytest.approx(total, abs=1e-9)
@@ -73,7 +73,7 @@ def test_against_a_loop_over_pairs(name: str, seed: int, pictures: int, extra: i
 @pytest.mark.parametrize(
     ("loss", "expected"),
     [
-        # Pair 0 (.8): caption .7 -> .2+.7-.8 = .1, picture .5 -> 0. Pair 1 (.6): caption .5 -> .1, picture .7 -> .3.
+        # Pair 0 (.8): caption .7 -> .2+.7-.8 = .1, image .5 -> 0. Pair 1 (.6): caption .5 -> .1, image .7 -> .3.
         (SumOfHinges(0.2, "sum"), 0.5),
         (HardestNegativeHinge(0.2, "sum"), 0.5),
         (HardestNegativeContrast(0.2, 0.1, "mean"), 0.5 / 0.1 / 2),
@@ -87,7 +87,7 @@ def test_against_a_loop_over_pairs(name: str, seed: int, pictures: int, extra: i
     ],
 )
 def test_worked_by_hand(loss: nn.Module, expected: float) -> None:
-    """Two pictures, two captions: s = [[.8, .7], [.5, .6]]; the arithmetic stands beside each case."""
+    """Two images, two captions: s = [[.8, .7], [.5, .6]]; the arithmetic stands beside each case."""
     assert loss(HAND, torch.tensor([0, 1])).item() == pytest.approx(expected, abs=1e-12)
 
 
@@ -109,7 +109,7 @@ def test_convse_plus_plus_is_the_hinge_over_tau() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("captions", [1, 3])
-def test_one_picture_alone_costs_nothing(name: str, captions: int) -> None:
+def test_one_image_alone_costs_nothing(name: str, captions: int) -> None:
     """Without negatives there is nothing to learn: zero loss, and a gradient of zero rather than NaN."""
     scores = torch.rand(1, captions, dtype=torch.float64, requires_grad=True)
     loss = CASES[name][0]("mean")(scores, torch.zeros(captions, dtype=torch.long))
@@ -134,26 +134,26 @@ def test_scores_too_large_for_exp_stay_finite() -> None:
 
 
 def naive_multimodal(vectors: Tensor, captions: Tensor, owner: Tensor) -> float:
-    """SimCLR over 2N anchors: a picture of each pair against other captions and pictures, a caption likewise."""
+    """SimCLR over 2N anchors: an image of each pair against other captions and images, a caption likewise."""
     total = 0.0
     for j, i in enumerate(owner.tolist()):
         pair = math.exp(float(vectors[i] @ captions[j]) / TAU)
         strangers = [k for k in range(len(owner)) if int(owner[k]) != i]
         others = [p for p in range(len(vectors)) if p != i]
-        picture = sum(math.exp(float(vectors[i] @ captions[k]) / TAU) for k in strangers)
-        picture += sum(math.exp(float(vectors[i] @ vectors[p]) / TAU) for p in others)
+        image = sum(math.exp(float(vectors[i] @ captions[k]) / TAU) for k in strangers)
+        image += sum(math.exp(float(vectors[i] @ vectors[p]) / TAU) for p in others)
         caption = sum(math.exp(float(vectors[p] @ captions[j]) / TAU) for p in others)
         caption += sum(math.exp(float(captions[k] @ captions[j]) / TAU) for k in strangers)
-        total -= math.log(pair / (pair + picture)) + math.log(pair / (pair + caption))
+        total -= math.log(pair / (pair + image)) + math.log(pair / (pair + caption))
     return total / (2 * len(owner))
 
 
 @settings(max_examples=10, deadline=None)
-@given(seed=st.integers(0, 10_000), pictures=st.integers(1, 4), extra=st.integers(0, 3))
-def test_multimodal_against_a_loop(seed: int, pictures: int, extra: int) -> None:
+@given(seed=st.integers(0, 10_000), images=st.integers(1, 4), extra=st.integers(0, 3))
+def test_multimodal_against_a_loop(seed: int, images: int, extra: int) -> None:
     generator = torch.Generator().manual_seed(seed)
-    owner = torch.cat([torch.arange(pictures), torch.randint(pictures, (extra,), generator=generator)])
-    vectors = torch.nn.functional.normalize(torch.randn(pictures, 3, generator=generator, dtype=torch.float64), dim=1)
+    owner = torch.cat([torch.arange(images), torch.randint(images, (extra,), generator=generator)])
+    vectors = torch.nn.functional.normalize(torch.randn(images, 3, generator=generator, dtype=torch.float64), dim=1)
     captions = torch.nn.functional.normalize(
         torch.randn(len(owner), 3, generator=generator, dtype=torch.float64), dim=1
     )
@@ -162,7 +162,7 @@ def test_multimodal_against_a_loop(seed: int, pictures: int, extra: int) -> None
 
 
 def test_multimodal_by_hand() -> None:
-    """Two pairs, every score 0: each anchor shares with 1 caption and 1 picture more, so -log 1/3 for each."""
+    """Two pairs, every score 0: each anchor shares with 1 caption and 1 image more, so -log 1/3 for each."""
     zeros = torch.zeros(2, 2)
     assert MultimodalContrast()(zeros, torch.tensor([0, 1]), zeros, zeros).item() == pytest.approx(math.log(3))
 

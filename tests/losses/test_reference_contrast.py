@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.losses.reference_contrast import ReferenceContrast
 
 

@@ -15,7 +15,7 @@ def gradient(loss: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
 def test_by_hand() -> None:
     """S = [[0.5, 0.4], [0.1, 0.2]], m = 0.2, pairs 0.5 and 0.2.
 
-    Eq. 12: picture 0: [0.2 - 0.5 + 0.4]+ = 0.1, its sentence: [0.2 - 0.5 + 0.1]+ = 0; picture 1: [0.2 - 0.2 +
+    Eq. 12: image 0: [0.2 - 0.5 + 0.4]+ = 0.1, its sentence: [0.2 - 0.5 + 0.1]+ = 0; image 1: [0.2 - 0.2 +
     0.1]+ = 0.1, its sentence: [0.2 - 0.2 + 0.4]+ = 0.4. Mean of 0.1 and 0.5 = 0.3. Released: rows less their
     own pair: [[0, -0.1], [-0.1, 0]] + 0.2, largest of each column: 0.2, 0.2; columns less their own pair: [[0,
     0.2], [-0.4, 0]] + 0.2, largest of each column: 0.2, 0.4. Mean of 0.4 and 0.6 = 0.5.

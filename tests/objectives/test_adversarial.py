@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from tellapart.captioning.neuraltalk import NeuralTalk2
+from tellapart.core.types import Batch
+from tellapart.models.captioners.neuraltalk import NeuralTalk2
 from tellapart.objectives.adversarial import Adversarial, AdversarialObjective
-from tellapart.types import Batch
 from tiny_world import tiny_context
 
 
@@ -16,14 +16,14 @@ def made(folder: Path, **settings: int) -> tuple[AdversarialObjective, Batch]:
     torch.manual_seed(0)
     config = Adversarial(width=16, samples=3, max_words=5, **settings)
     objective = config.build(NeuralTalk2(hidden=8).build(context.inputs), context).train()
-    return objective, context.batches.pictures_and_captions(context.pack.split("train").pictures)
+    return objective, context.batches.images_and_captions(context.pack.split("train").images)
 
 
 @pytest.mark.parametrize("rollouts", [0, 2])
 def test_parts_keep_apart(tmp_path: Path, rollouts: int) -> None:
     objective, batch = made(tmp_path, evaluator_first=0, rollouts=rollouts)
     model, evaluator = list(objective.model.parameters()), list(objective.evaluator.parameters())
-    from tellapart.decoding import sample, with_start
+    from tellapart.models.decoding import sample, with_start
 
     drawn = sample(objective.model, batch.images, 3, max_words=5)
     owner = torch.arange(len(batch.images)).repeat_interleave(3)

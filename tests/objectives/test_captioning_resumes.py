@@ -8,9 +8,9 @@ import torch
 from safetensors.torch import load_file
 
 from small_recipes import small_pack, small_recipe
+from tellapart.runs.recipe import Recipe
+from tellapart.runs.registry import override
 from tellapart.training import loop
-from tellapart.training.recipe import Recipe
-from tellapart.training.registry import override
 from tellapart.training.train import TrainSettings, train_recipe
 
 

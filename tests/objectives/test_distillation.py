@@ -11,18 +11,18 @@ import pytest
 import torch
 
 from grounded_world import grounded_context
-from tellapart.captioning.adaptive_attention import AdaptiveAttention
-from tellapart.captioning.neuraltalk import NeuralTalk2
-from tellapart.captioning.up_down import UpDown
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.types import Batch
 from tellapart.losses.divergence import ATTENTION_LOSSES
-from tellapart.matching.scan import SCAN
-from tellapart.matching.word_attention import word_attention
-from tellapart.metrics.boxes import overlap
+from tellapart.metrics.grounding.boxes import overlap
+from tellapart.models.captioners.adaptive_attention import AdaptiveAttention
+from tellapart.models.captioners.neuraltalk import NeuralTalk2
+from tellapart.models.captioners.up_down import UpDown
+from tellapart.models.matchers.scan import SCAN
+from tellapart.models.matchers.word_attention import word_attention
+from tellapart.objectives.attention_supervision import BoxAttention, TeacherAttention, overlaps
 from tellapart.objectives.context import Context
 from tellapart.objectives.distillation import Distillation, DistillationObjective
-from tellapart.objectives.gaze import BoxGaze, TeacherGaze, overlaps
-from tellapart.types import Batch
 
 UP_DOWN = UpDown(hidden=16, attention=8, dropout=0.0)
 
@@ -46,7 +46,7 @@ def objective(context: Context, config: Distillation, model: object = UP_DOWN) -
 
 def test_only_nouns_are_supervised(context: Context) -> None:
     """The first captions: "a dog watches two men", "men see a dog in a park", "they run fast" (no noun at all)."""
-    targets = TeacherGaze(context, "pos-scan")(whole(context), training=True)
+    targets = TeacherAttention(context, "pos-scan")(whole(context), training=True)
     first = targets.sentence < 3
     places = list(zip(targets.sentence[first].tolist(), targets.place[first].tolist()))
     assert places == [(0, 1), (0, 4), (1, 0), (1, 3), (1, 6)]
@@ -56,7 +56,7 @@ def test_only_nouns_are_supervised(context: Context) -> None:
 @pytest.mark.parametrize("teacher", ["scan", "pos-scan"])
 def test_stored_attention_is_the_teachers(context: Context, teacher: str) -> None:
     batch = whole(context)
-    stored, asked = (TeacherGaze(context, teacher, stored)(batch, training=True) for stored in (True, False))
+    stored, asked = (TeacherAttention(context, teacher, stored)(batch, training=True) for stored in (True, False))
     assert torch.equal(stored.sentence, asked.sentence) and torch.equal(stored.place, asked.place)
     assert torch.allclose(stored.weights, asked.weights, atol=1e-3)
     direct = word_attention(context.model(teacher), batch.images, batch.texts, batch.owner)
@@ -65,7 +65,7 @@ def test_stored_attention_is_the_teachers(context: Context, teacher: str) -> Non
 
 
 def test_teacher_knows_other_splits_too(context: Context) -> None:
-    targets = TeacherGaze(context, "pos-scan")(whole(context, "val"), training=False)
+    targets = TeacherAttention(context, "pos-scan")(whole(context, "val"), training=False)
     assert len(targets.sentence) == 10
 
 
@@ -75,7 +75,7 @@ def test_true_boxes_mark_right_regions(context: Context) -> None:
     Overlaps of the left box: 1 with the left half, over 1/2 with everything (251 of 501 pixels at long side 500:
     0.501, and that is over 0.5), little with the right half.
     """
-    targets = BoxGaze(context)(whole(context), training=True)
+    targets = BoxAttention(context)(whole(context), training=True)
     first = targets.sentence == 0
     assert targets.place[first].tolist() == [1, 4]
     assert targets.right[first].tolist() == [[True, False, True, False], [False, True, True, False]]
@@ -105,7 +105,7 @@ def test_means_differ_by_the_share_of_nouns(context: Context) -> None:
     batch = whole(context)
     words = objective(context, Distillation("pos-scan"))(batch)["attention"].item()
     nouns = objective(context, Distillation("pos-scan", mean_over="supervised"))(batch)["attention"].item()
-    count = len(TeacherGaze(context, "pos-scan")(batch, training=True).sentence)
+    count = len(TeacherAttention(context, "pos-scan")(batch, training=True).sentence)
     assert words * int((batch.texts.tokens[:, 1:] != 0).sum()) == pytest.approx(nouns * count, rel=1e-4)
 
 
@@ -151,17 +151,17 @@ def test_what_cannot_be_supervised_is_refused(context: Context) -> None:
         objective(context, Distillation(mean_over="pictures"))
     with pytest.raises(InputError, match="looks at nothing"):
         objective(context, Distillation("boxes"), NeuralTalk2(hidden=16))(whole(context))
-    gaze = BoxGaze(context)
+    attention = BoxAttention(context)
     batch = whole(context)
     with pytest.raises(InputError, match="grid or regions"):
-        gaze(replace(batch, images=replace(batch.images, boxes=None)), training=True)
+        attention(replace(batch, images=replace(batch.images, boxes=None)), training=True)
 
 
 def test_a_pack_without_noun_marks_is_refused(tmp_path: Path, context: Context) -> None:
     bare = grounded_context(tmp_path / "pack")
     (bare.pack.folder / "columns" / "nouns.npy").unlink()
     with pytest.raises(InputError, match="noun marks"):
-        TeacherGaze(replace(bare, models=context.models), "scan")
+        TeacherAttention(replace(bare, models=context.models), "scan")
 
 
 @pytest.mark.parametrize("teacher", ["pos-scan", "boxes"])
@@ -169,7 +169,7 @@ def test_a_pack_without_noun_marks_is_refused(tmp_path: Path, context: Context) 
 def test_rows_that_fill_up_change_nothing(context: Context, teacher: str, mean_over: str) -> None:
     learned = objective(context, Distillation(teacher, mean_over=mean_over)).eval()
     batch = whole(context)
-    targets = learned.gaze(batch, False)
+    targets = learned.attention(batch, False)
     assert len(targets.filled(128).sentence) % 128 == 0 and targets.filled(128).real.sum() == len(targets.sentence)
     bare, filled = (learned(batch, (made,)) for made in (targets, targets.filled(128)))
     for name, value in bare.items():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from tellapart.errors import InputError
-from tellapart.matching import MATCHERS
-from tellapart.matching.vse import VSE
+from tellapart.core.errors import InputError
+from tellapart.models.matchers import MATCHERS
+from tellapart.models.matchers.vse import VSE
 from tellapart.objectives.extra_loss import Joining
 from tellapart.objectives.input_target import InputTarget
 from tellapart.text.vocabulary import PAD

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.losses import Contrast
-from tellapart.matching import MATCHERS
-from tellapart.matching.vse import VSE
+from tellapart.models.matchers import MATCHERS
+from tellapart.models.matchers.vse import VSE
 from tellapart.objectives.extra_loss import Joining
 from tellapart.objectives.latent_target import LatentTarget
 from tellapart.objectives.ranking import Ranking

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from tellapart.captioning.adaptive_attention import AdaptiveAttention
-from tellapart.captioning.neuraltalk import NeuralTalk2
-from tellapart.decoding import log_prob
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.models.captioners.adaptive_attention import AdaptiveAttention
+from tellapart.models.captioners.neuraltalk import NeuralTalk2
+from tellapart.models.decoding import log_prob
 from tellapart.objectives.likelihood import Likelihood, sampled_predictions
 from tiny_world import tiny_context
 

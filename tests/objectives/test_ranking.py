@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.losses import RANKING_LOSSES, Contrast
-from tellapart.matching.vse import VSE
+from tellapart.models.matchers.vse import VSE
 from tellapart.objectives.ranking import Ranking
 from tiny_world import tiny_context
 

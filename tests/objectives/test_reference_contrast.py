@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from tellapart.captioning.adaptive_attention import AdaptiveAttention
-from tellapart.captioning.neuraltalk import NeuralTalk2
-from tellapart.decoding import log_prob
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.models.captioners.adaptive_attention import AdaptiveAttention
+from tellapart.models.captioners.neuraltalk import NeuralTalk2
+from tellapart.models.decoding import log_prob
 from tellapart.objectives.context import Context
-from tellapart.objectives.mismatched import MismatchedPictures, captions_of
+from tellapart.objectives.mismatched import MismatchedImages, captions_of
 from tellapart.objectives.reference_contrast import ReferenceContrastLearning, ReferenceContrastObjective
 from tiny_world import tiny_context
 
@@ -63,7 +63,7 @@ def test_loss_equals_pair_by_pair(context: Context) -> None:
     torch.manual_seed(5)
     for parameter in objective.model.parameters():
         parameter.data += 0.2 * torch.randn_like(parameter)
-    batch = context.batches.pictures_and_captions(context.pack.split("train").pictures[:3])
+    batch = context.batches.images_and_captions(context.pack.split("train").images[:3])
     texts, owner = {}, {}
 
     def remember(found: tuple) -> tuple:
@@ -74,8 +74,8 @@ def test_loss_equals_pair_by_pair(context: Context) -> None:
     objective.mismatched_texts = lambda batch: remember(original(batch))  # type: ignore[method-assign]
     loss = objective(batch)["loss"].item()
 
-    def g(tokens: torch.Tensor, picture: int) -> float:
-        image = batch.images.select(torch.tensor([picture]))
+    def g(tokens: torch.Tensor, image_row: int) -> float:
+        image = batch.images.select(torch.tensor([image_row]))
         tokens = tokens[: int((tokens != 0).sum())].unsqueeze(0)
         return float(log_prob(objective.model, image, tokens) - log_prob(objective.reference, image, tokens))
 
@@ -87,26 +87,26 @@ def test_loss_equals_pair_by_pair(context: Context) -> None:
     assert loss == pytest.approx(expected, rel=1e-4)
 
 
-def test_mismatched_captions_are_whole_other_pictures(context: Context) -> None:
-    """K = 5 other pictures a slot, all captions of each, none of the slot's own."""
+def test_mismatched_captions_are_whole_other_images(context: Context) -> None:
+    """K = 5 other images a slot, all captions of each, none of the slot's own."""
     objective = built(context).train()
-    batch = context.batches.pictures_and_captions(context.pack.split("train").pictures[:4])
+    batch = context.batches.images_and_captions(context.pack.split("train").images[:4])
     _, owner = objective.mismatched_texts(batch)
     assert torch.bincount(owner).tolist() == [10, 10, 10, 10]
 
 
 def test_walk_serves_all_before_any_again() -> None:
-    pictures = np.arange(10, 22)
-    walk = MismatchedPictures(pictures)
+    images = np.arange(10, 22)
+    walk = MismatchedImages(images)
     stranger = torch.full((4,), 99)
     drawn = torch.cat([walk.draw(stranger) for _ in range(3)])
-    assert sorted(drawn.tolist()) == pictures.tolist()
+    assert sorted(drawn.tolist()) == images.tolist()
     again = torch.cat([walk.draw(stranger) for _ in range(3)])
-    assert sorted(again.tolist()) == pictures.tolist()
+    assert sorted(again.tolist()) == images.tolist()
 
 
-def test_walk_never_gives_a_picture_to_itself() -> None:
-    walk = MismatchedPictures(np.arange(3))
+def test_walk_never_gives_a_image_to_itself() -> None:
+    walk = MismatchedImages(np.arange(3))
     own = torch.tensor([0, 1, 2, 0, 1, 2])
     for _ in range(50):
         assert not (walk.draw(own) == own).any()
@@ -114,9 +114,9 @@ def test_walk_never_gives_a_picture_to_itself() -> None:
 
 def test_walk_resumes() -> None:
     torch.manual_seed(3)
-    walk = MismatchedPictures(np.arange(9))
+    walk = MismatchedImages(np.arange(9))
     walk.draw(torch.tensor([1, 2, 3, 4, 5]))
-    other = MismatchedPictures(np.arange(9))
+    other = MismatchedImages(np.arange(9))
     other.load_state_dict(walk.state_dict())
     state = torch.get_rng_state()
     first = [walk.draw(torch.tensor([0, 0, 0, 0, 0])).tolist() for _ in range(4)]
@@ -138,7 +138,7 @@ def test_reference_is_asked_once_about_true_pairs(context: Context) -> None:
     assert not known[captions].isnan().any() and known[context.pack.split("val").captions].isnan().all()
     batch = context.batches.batch(captions[4:9])
     expected = log_prob(objective.reference, batch.images, batch.texts.tokens, batch.owner)
-    torch.testing.assert_close(known[batch.captions], expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(known[batch.caption_rows], expected, atol=1e-5, rtol=1e-5)
     objective.fill = lambda: pytest.fail("asked again")  # type: ignore[method-assign, assignment]
     objective(batch)
 

@@ -6,16 +6,16 @@ import pytest
 import torch
 
 from recording_world import NoQuestions
-from tellapart.captioning.neuraltalk import NeuralTalk2
-from tellapart.decoding import sample
-from tellapart.errors import InputError
-from tellapart.metrics.bleu import bleu
-from tellapart.metrics.cider import cider_d
+from tellapart.core.errors import InputError
+from tellapart.core.recording import recorded
+from tellapart.core.types import Batch, Encoded, Images, Texts
+from tellapart.metrics.captions.bleu import bleu
+from tellapart.metrics.captions.cider import cider_d
+from tellapart.models.captioners.neuraltalk import NeuralTalk2
+from tellapart.models.decoding import sample
 from tellapart.objectives.context import Context
 from tellapart.objectives.rewards import Rewards
 from tellapart.objectives.self_critical import RereadObjective, SelfCritical, greedy_rewards
-from tellapart.recording import recorded
-from tellapart.types import Batch, Encoded, Images, Texts
 from tiny_world import tiny_context
 
 
@@ -24,8 +24,8 @@ def context(tmp_path: Path) -> Context:
     return tiny_context(tmp_path)
 
 
-def all_pictures(context: Context) -> Batch:
-    return context.batches.pictures_and_captions(context.pack.split("train").pictures)
+def all_images(context: Context) -> Batch:
+    return context.batches.images_and_captions(context.pack.split("train").images)
 
 
 def spelled(tokens: torch.Tensor) -> list[str]:
@@ -34,18 +34,18 @@ def spelled(tokens: torch.Tensor) -> list[str]:
 
 def test_rewards_are_the_metrics_on_ids(context: Context) -> None:
     """CIDEr-D and BLEU-4 of the ids written as words, END among them, weighted and added."""
-    batch = all_pictures(context)
-    tokens = batch.texts.tokens[::2, 1:].roll(1, 0)  # each picture gets its neighbour's first caption
+    batch = all_images(context)
+    tokens = batch.texts.tokens[::2, 1:].roll(1, 0)  # each image gets its neighbour's first caption
     owner = torch.arange(len(tokens))
     found = Rewards(cider=0.5, bleu=3.0).build(context)(tokens, batch, owner)
-    references = [spelled(batch.texts.tokens[batch.owner == picture, 1:]) for picture in range(len(tokens))]
+    references = [spelled(batch.texts.tokens[batch.owner == image, 1:]) for image in range(len(tokens))]
     candidates = spelled(tokens)
     expected = 0.5 * cider_d(candidates, references).each + 3.0 * bleu(candidates, references)[3].each
     torch.testing.assert_close(found, torch.from_numpy(expected).float(), atol=1e-4, rtol=1e-4)
 
 
 class Likes:
-    """A matcher that scores a sentence by its length and a picture by its row."""
+    """A matcher that scores a sentence by its length and an image by its row."""
 
     def encode_image(self, images: Images) -> Encoded:
         return Encoded(torch.arange(len(images)).float().unsqueeze(1))
@@ -64,7 +64,7 @@ class LikesModule(torch.nn.Module, Likes):
 
 def test_a_matcher_rewards(context: Context) -> None:
     context.models["scan"] = LikesModule()
-    batch = all_pictures(context)
+    batch = all_images(context)
     tokens = torch.tensor([[4, 5, 2, 0], [4, 2, 0, 0]])
     reward = Rewards(cider=0.0, matcher="scan", matching=2.0).build(context)
     assert reward(tokens, batch, torch.tensor([3, 1])).tolist() == [2 * (300 + 4), 2 * (100 + 3)]
@@ -77,7 +77,7 @@ def test_a_matcher_rewards(context: Context) -> None:
 def test_loss_written_out(context: Context, baseline: str) -> None:
     model = NeuralTalk2(hidden=8).build(context.inputs)
     objective = SelfCritical(baseline=baseline, samples=3, max_words=5).build(model, context).eval()
-    batch = all_pictures(context)
+    batch = all_images(context)
     torch.manual_seed(2)
     loss = objective(batch)["loss"].item()
     torch.manual_seed(2)
@@ -85,11 +85,11 @@ def test_loss_written_out(context: Context, baseline: str) -> None:
     rewards = objective.reward(drawn.tokens, batch, torch.arange(len(batch.images)).repeat_interleave(3))
     total = 0.0
     for row, reward in enumerate(rewards.tolist()):
-        picture = row // 3
+        image = row // 3
         if baseline == "greedy":
-            against = greedy_rewards(objective.config, objective.model, objective.reward, batch)[picture].item()
+            against = greedy_rewards(objective.config, objective.model, objective.reward, batch)[image].item()
         else:
-            against = (rewards[picture * 3 : picture * 3 + 3].sum().item() - reward) / 2
+            against = (rewards[image * 3 : image * 3 + 3].sum().item() - reward) / 2
         total -= float(drawn.word_log_probability[row].detach().sum()) * (reward - against)
     words = int((drawn.tokens != 0).sum())
     assert loss == pytest.approx(total / words, rel=1e-3, abs=1e-5)
@@ -102,7 +102,7 @@ def test_reward_rises(context: Context) -> None:
         NeuralTalk2(hidden=16, dropout=0.0).build(context.inputs), context
     )
     optimiser = torch.optim.Adam(objective.parameters(), 0.02)
-    batch = all_pictures(context)
+    batch = all_images(context)
     rewards = []
     for _ in range(40):
         optimiser.zero_grad()
@@ -122,13 +122,13 @@ def test_refusals(context: Context) -> None:
     with pytest.raises(InputError, match="set baseline=leave-one-out"):
         SelfCritical(reread=True).build(model, context)
     with pytest.raises(InputError, match="training split only"):
-        val = context.batches.pictures_and_captions(context.pack.split("val").pictures)
+        val = context.batches.images_and_captions(context.pack.split("val").images)
         SelfCritical().build(model, context)(val)
 
 
 @pytest.mark.parametrize("max_words", [2, 20])
 def test_rereading_gives_the_same_loss_and_gradient_without_dropout(context: Context, max_words: int) -> None:
-    batch, found = all_pictures(context), []
+    batch, found = all_images(context), []
     for reread in (False, True):
         torch.manual_seed(0)
         model = NeuralTalk2(hidden=16, dropout=0.0, word_dropout=0.0).build(context.inputs)
@@ -148,7 +148,7 @@ def test_sentences_worth_the_same_move_nothing_though_dropout_reads_them(context
     model = NeuralTalk2(hidden=16, dropout=0.5).build(context.inputs)
     config = SelfCritical(baseline="leave-one-out", samples=3, reread=True)
     objective = RereadObjective(config, model, lambda tokens, batch, owner: torch.ones(len(tokens))).train()  # type: ignore[arg-type]
-    objective(all_pictures(context))["loss"].backward()
+    objective(all_images(context))["loss"].backward()
     assert all(float(parameter.grad.abs().max()) == 0 for parameter in model.parameters() if parameter.grad is not None)
 
 
@@ -156,7 +156,7 @@ def test_rereading_can_be_recorded_and_has_the_models_weights_once(context: Cont
     model = NeuralTalk2(hidden=16).build(context.inputs)
     objective = SelfCritical(baseline="leave-one-out", reread=True).build(model, context).train()
     assert {name.split(".")[0] for name in objective.state_dict()} == {"model"}
-    batch = all_pictures(context)
+    batch = all_images(context)
     prepared = objective.prepare(batch)
     assert model.training
     with recorded(), NoQuestions():

@@ -9,14 +9,14 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-from tellapart.matching.vse import VSE
+from tellapart.models.matchers.vse import VSE
 from tellapart.objectives.context import Context
 from tellapart.objectives.extra_loss import Joining
 from tellapart.objectives.latent_target import LatentTarget, LatentTargetObjective
 from tiny_world import tiny_context
 
 SHARES = (np.arange(0, 6), np.arange(6, 16))
-"""Captions of pictures 0-2 and of pictures 3-7: unequal on purpose."""
+"""Captions of images 0-2 and of images 3-7: unequal on purpose."""
 
 
 def build(context: Context) -> LatentTargetObjective:

@@ -4,22 +4,23 @@ import numpy as np
 import pytest
 import torch
 
-from tellapart.captioning.r2m import R2M
+from tellapart.core.errors import InputError
+from tellapart.core.types import Batch, Images
 from tellapart.data.batches import Batches
-from tellapart.data.concepts_column import PICTURE_CONCEPTS, PICTURE_SCORES, SENTENCE_CONCEPTS
+from tellapart.data.concepts_column import IMAGE_CONCEPTS, IMAGE_SCORES, SENTENCE_CONCEPTS
+from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.data.unpaired import CorpusFilter, join_unpaired
-from tellapart.decoding import greedy, with_start
-from tellapart.decoding.constraints import NEVER_SAID
-from tellapart.errors import InputError
 from tellapart.losses.hinge import HardestNegativeHinge
 from tellapart.losses.unmasked_hinge import UnmaskedHinge
+from tellapart.models.captioners.r2m import R2M
+from tellapart.models.decoding import greedy, with_start
+from tellapart.models.decoding.constraints import NEVER_SAID
+from tellapart.models.inputs import ModelInputs
 from tellapart.objectives.concept_gan import ConceptGan, discounted
 from tellapart.objectives.context import Context
 from tellapart.objectives.unsupervised import ConceptsToSentence, SquaredDistance, VisualAlignment, say
-from tellapart.types import Batch, Images, ModelInputs
-from tellapart.vision.store import FeatureStore
-from unpaired_packs import SENTENCES, corpus_pack, picture_pack
+from unpaired_packs import SENTENCES, corpus_pack, image_pack
 
 SMALL = R2M(width=32, key_width=16, value_width=16, dropout=0.0)
 
@@ -28,11 +29,9 @@ SMALL = R2M(width=32, key_width=16, value_width=16, dropout=0.0)
 def context(tmp_path_factory: pytest.TempPathFactory) -> Context:
     folder = tmp_path_factory.mktemp("unpaired")
     filters = CorpusFilter(least_count=1, held_out=0.0)
-    pack: Pack = join_unpaired(
-        picture_pack(folder / "a"), corpus_pack(folder / "b"), folder / "c", filters=filters
-    ).pack
+    pack: Pack = join_unpaired(image_pack(folder / "a"), corpus_pack(folder / "b"), folder / "c", filters=filters).pack
     store = FeatureStore(pack.feature_folder("vectors"))
-    batches = Batches(pack, store, (PICTURE_CONCEPTS, SENTENCE_CONCEPTS, PICTURE_SCORES))
+    batches = Batches(pack, store, (IMAGE_CONCEPTS, SENTENCE_CONCEPTS, IMAGE_SCORES))
     return Context(pack, ModelInputs(pack.vocabulary, store.width), batches, store, torch.device("cpu"))
 
 
@@ -40,8 +39,8 @@ def sentences(context: Context) -> Batch:
     return context.batches.unpaired(np.flatnonzero(context.pack.owner < 0))
 
 
-def pictures(context: Context) -> Batch:
-    return context.batches.pictures_and_captions(np.arange(6), np.zeros(0, np.int64))
+def images(context: Context) -> Batch:
+    return context.batches.images_and_captions(np.arange(6), np.zeros(0, np.int64))
 
 
 def test_a_tiny_corpus_is_learned_by_heart(context: Context) -> None:
@@ -56,14 +55,14 @@ def test_a_tiny_corpus_is_learned_by_heart(context: Context) -> None:
         figures["loss"].backward()
         optimiser.step()
     assert figures["likelihood"] < 0.1 and figures["reconstruction"] < 0.2
-    columns = {PICTURE_CONCEPTS: batch.texts.columns[SENTENCE_CONCEPTS]}
+    columns = {IMAGE_CONCEPTS: batch.texts.columns[SENTENCE_CONCEPTS]}
     count = len(batch.texts)
     seen = Images(torch.zeros(count, 1, 0), torch.ones(count, 1, dtype=torch.bool), columns=columns)
     said = [context.pack.vocabulary.decode(row) for row in greedy(model.eval(), seen).tokens.tolist()]
     assert said == list(SENTENCES)
-    by_picture = greedy(model, context.batches.images(np.asarray([0, 5])))  # horse and person; nothing at all
-    assert context.pack.vocabulary.decode(by_picture.tokens[0].tolist()) == SENTENCES[0]
-    assert context.pack.vocabulary.decode(by_picture.tokens[1].tolist())
+    by_image = greedy(model, context.batches.images(np.asarray([0, 5])))  # horse and person; nothing at all
+    assert context.pack.vocabulary.decode(by_image.tokens[0].tolist()) == SENTENCES[0]
+    assert context.pack.vocabulary.decode(by_image.tokens[1].tolist())
 
 
 def test_text_loss_is_the_mean_over_words(context: Context) -> None:
@@ -84,9 +83,9 @@ def test_text_loss_is_the_mean_over_words(context: Context) -> None:
     assert torch.isclose(figures["loss"], whole)
 
 
-def test_picture_loss_is_equation_12_and_13(context: Context) -> None:
+def test_image_loss_is_equation_12_and_13(context: Context) -> None:
     model = SMALL.build(context.inputs).eval()
-    batch = pictures(context)
+    batch = images(context)
     for compat, distance, ranking in (
         ("paper", "sum", lambda s: HardestNegativeHinge(0.2)(s, torch.arange(6))),
         ("code", "mean", UnmaskedHinge(0.2)),
@@ -97,7 +96,7 @@ def test_picture_loss_is_equation_12_and_13(context: Context) -> None:
             .eval()
         )
         figures = objective(batch)
-        vectors = model.encode(batch.images.columns[PICTURE_CONCEPTS])
+        vectors = model.encode(batch.images.columns[IMAGE_CONCEPTS])
         said = with_start(greedy(model, batch.images, 5).tokens)
         rebuilt = model.reconstruct(model.read(model.begin(vectors), said).hidden, (said != 0).sum(1))
         seen = torch.nn.functional.normalize(batch.images.features[:, 0] @ objective.projection, dim=1)
@@ -114,7 +113,7 @@ def test_gradient_flows_through_the_memories_alone(context: Context) -> None:
     model = SMALL.build(context.inputs)
     objective = VisualAlignment(longest=5).build(model, context)
     assert not any("projection" in name for name, _ in objective.named_parameters())
-    objective(pictures(context))["loss"].backward()
+    objective(images(context))["loss"].backward()
     assert model.predict.weight.grad is None
     for part in (model.encoder, model.fusion, model.decoder, model.reconstructor):
         assert any(parameter.grad is not None and parameter.grad.any() for parameter in part.parameters())
@@ -139,8 +138,8 @@ def test_squared_distance_by_hand() -> None:
 
 def test_said_sentences_end(context: Context) -> None:
     model = SMALL.build(context.inputs).eval()
-    batch = pictures(context)
-    said = say(model, model.encode(batch.images.columns[PICTURE_CONCEPTS]), batch.images, 4)
+    batch = images(context)
+    said = say(model, model.encode(batch.images.columns[IMAGE_CONCEPTS]), batch.images, 4)
     assert (said[:, 0] == 1).all() and (said == 2).any(1).all() and said.shape[1] <= 6
 
 
@@ -162,16 +161,16 @@ def test_discounted_rewards_equal_a_loop() -> None:
 
 
 def test_concept_reward_by_hand(context: Context) -> None:
-    """Picture 0 shows a horse (0.9) and a person (0.8): "man" and "horse" are paid their scores, "dog" and "a"
+    """Image 0 shows a horse (0.9) and a person (0.8): "man" and "horse" are paid their scores, "dog" and "a"
     nothing."""
     objective = ConceptGan().build(SMALL.build(context.inputs), context)
     ids = context.pack.vocabulary.ids
     images = context.batches.images(np.asarray([0]))
     tokens = torch.tensor([[ids["a"], ids["man"], ids["horse"], ids["dog"], 2, 0]])
-    concepts = images.columns[PICTURE_CONCEPTS].long()
-    paid = objective.named(tokens, concepts, images.columns[PICTURE_SCORES])
+    concepts = images.columns[IMAGE_CONCEPTS].long()
+    paid = objective.named(tokens, concepts, images.columns[IMAGE_SCORES])
     assert paid[0].tolist() == pytest.approx([0, 0.8, 0.9, 0, 0, 0])
-    assert not objective.named(tokens, torch.zeros_like(concepts), images.columns[PICTURE_SCORES]).any()
+    assert not objective.named(tokens, torch.zeros_like(concepts), images.columns[IMAGE_SCORES]).any()
 
 
 def test_returns_add_up_the_three_rewards_as_a_loop_does(context: Context) -> None:
@@ -181,7 +180,7 @@ def test_returns_add_up_the_three_rewards_as_a_loop_does(context: Context) -> No
     model = SMALL.build(context.inputs).eval()
     objective = ConceptGan(critic_width=16).build(model, context).eval()
     images = context.batches.images(np.asarray([0, 1]))
-    concepts, scores = images.columns[PICTURE_CONCEPTS].long(), images.columns[PICTURE_SCORES]
+    concepts, scores = images.columns[IMAGE_CONCEPTS].long(), images.columns[IMAGE_SCORES]
     ids = context.pack.vocabulary.ids
     tokens = torch.tensor([[ids["a"], ids["man"], ids["horse"], 2], [ids["two"], ids["dogs"], 2, 0]])
     with torch.no_grad():
@@ -205,7 +204,7 @@ def test_policy_equals_a_loop_over_drawn_words(context: Context) -> None:
     torch.manual_seed(0)
     model = SMALL.build(context.inputs).eval()
     objective = ConceptGan(critic_width=16, longest=3).build(model, context).eval()
-    vectors = model.encode(pictures(context).images.columns[PICTURE_CONCEPTS][:2])
+    vectors = model.encode(images(context).images.columns[IMAGE_CONCEPTS][:2])
     drawn, advantage = torch.tensor([[5, 6, 7, 2], [8, 2, 0, 0]]), torch.randn(2, 4)
     total, count, state = 0.0, 0, model.begin(vectors)
     word = torch.tensor([1, 1])
@@ -228,8 +227,8 @@ def test_captioner_and_critic_learn_apart(context: Context) -> None:
     torch.manual_seed(0)
     model = SMALL.build(context.inputs)
     objective = ConceptGan(critic_width=16, longest=6).build(model, context)
-    batch = pictures(context)
-    vectors = model.encode(batch.images.columns[PICTURE_CONCEPTS])
+    batch = images(context)
+    vectors = model.encode(batch.images.columns[IMAGE_CONCEPTS])
     drawn = torch.tensor([[5, 6, 2]] * 6)
     objective.policy(vectors, drawn, torch.ones(6, 3)).backward()
     assert all(parameter.grad is None for parameter in objective.critic.parameters())
@@ -246,7 +245,7 @@ def test_concept_rewards_teach_naming_concepts(context: Context) -> None:
     model = SMALL.build(context.inputs)
     objective = ConceptGan(critic_width=16, longest=8).build(model, context)
     optimiser = torch.optim.Adam(objective.parameters(), 1e-2)
-    batch, named = pictures(context), []
+    batch, named = images(context), []
     for _ in range(60):
         optimiser.zero_grad()
         figures = objective(batch)
@@ -259,7 +258,7 @@ def test_concept_rewards_teach_naming_concepts(context: Context) -> None:
 
 def test_an_anchor_costs_nothing_until_the_language_moves(context: Context) -> None:
     model = SMALL.build(context.inputs).eval()
-    batch = pictures(context)
+    batch = images(context)
     free = VisualAlignment(longest=5).build(model, context).eval()
     held = VisualAlignment(longest=5, anchor=2.0).build(model, context).eval()
     figures = held(batch)

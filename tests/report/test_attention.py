@@ -10,13 +10,20 @@ import torch
 from PIL import Image
 
 from grounded_world import grounded_context
-from tellapart.captioning.neuraltalk import NeuralTalk2
-from tellapart.captioning.up_down import UpDown
-from tellapart.errors import InputError
-from tellapart.report.attention import Gaze, draw_comparison, draw_gaze, gaze_of, heat_map, save_drawing
-from tellapart.vision.regions import grid_boxes
+from tellapart.core.errors import InputError
+from tellapart.features.regions import grid_boxes
+from tellapart.models.captioners.neuraltalk import NeuralTalk2
+from tellapart.models.captioners.up_down import UpDown
+from tellapart.report.attention import (
+    AttentionSupervision,
+    attention_of,
+    draw_attention,
+    draw_comparison,
+    heat_map,
+    save_drawing,
+)
 
-PICTURE = Image.fromarray(np.full((40, 60, 3), 200, dtype=np.uint8))
+IMAGE = Image.fromarray(np.full((40, 60, 3), 200, dtype=np.uint8))
 BOXES = np.asarray([[0, 0, 0.5, 1], [0.5, 0, 1, 1.0]])
 
 
@@ -33,14 +40,14 @@ def test_heat_of_a_grid_is_the_grid() -> None:
 
 
 def test_a_noun_and_its_box_share_a_colour() -> None:
-    gaze = Gaze(("a", "dog"), np.asarray([[0.5, 0.5], [0.1, 0.9]]), BOXES, (False, True))
-    drawn = np.asarray(draw_gaze(PICTURE, gaze, "a title"))
+    attention = AttentionSupervision(("a", "dog"), np.asarray([[0.5, 0.5], [0.1, 0.9]]), BOXES, (False, True))
+    drawn = np.asarray(draw_attention(IMAGE, attention, "a title"))
     colour = np.asarray([0xE6, 0x19, 0x4B])
     coloured = (drawn == colour).all(-1)
-    assert gaze.colours == [None, "#e6194b"]
-    # The picture stands in the upper part, 696 wide: the box is drawn in its right half, and in its left there is none.
-    picture = coloured[: 12 + 30 + 464]
-    assert picture[:, 370:].any() and not picture[:, :350].any()
+    assert attention.colours == [None, "#e6194b"]
+    # The image stands in the upper part, 696 wide: the box is drawn in its right half, and in its left there is none.
+    image = coloured[: 12 + 30 + 464]
+    assert image[:, 370:].any() and not image[:, :350].any()
     assert coloured[12 + 30 + 464 :].any()  # the word itself, in the caption and under its heat map
 
 
@@ -48,7 +55,7 @@ def test_nouns_that_share_a_box_can_both_be_read() -> None:
     """The second word stands below the first and leaves its letters alone."""
     looks = np.asarray([[0.1, 0.9], [0.1, 0.9]])
     first, second = np.asarray([0xE6, 0x19, 0x4B]), np.asarray([0x3C, 0xB4, 0x4B])
-    drawn = np.asarray(draw_gaze(PICTURE, Gaze(("table", "toilet"), looks, BOXES, (True, True))))
+    drawn = np.asarray(draw_attention(IMAGE, AttentionSupervision(("table", "toilet"), looks, BOXES, (True, True))))
     label = drawn[12 + 8 : 12 + 70, 360 + 8 : 420]  # inside the box's lines, where the words are
     assert (label == first).all(-1).sum() > 15 and (label == second).all(-1).sum() > 15
     lines = [np.flatnonzero((label == colour).all(-1).any(1)) for colour in (first, second)]
@@ -61,13 +68,13 @@ def test_nouns_that_share_a_box_can_both_be_read() -> None:
 )
 def test_no_word_no_noun_and_many_nouns(words: tuple[str, ...], nouns: tuple[bool, ...]) -> None:
     attention = np.full((len(words), 2), 0.4)  # a model that looks away a fifth of the time
-    drawn = draw_gaze(PICTURE, Gaze(words, attention, BOXES, nouns))
+    drawn = draw_attention(IMAGE, AttentionSupervision(words, attention, BOXES, nouns))
     assert drawn.width == 720 and drawn.height > 464
 
 
 def test_before_and_after(tmp_path: Path) -> None:
-    gaze = Gaze(("dog",), np.asarray([[0.1, 0.9]]), BOXES, (True,))
-    drawn = draw_comparison(PICTURE, [("before", gaze), ("after", gaze)], width=300)
+    attention = AttentionSupervision(("dog",), np.asarray([[0.1, 0.9]]), BOXES, (True,))
+    drawn = draw_comparison(IMAGE, [("before", attention), ("after", attention)], width=300)
     save_drawing(drawn, tmp_path / "made" / "both.png")
     assert Image.open(tmp_path / "made" / "both.png").width == 600
 
@@ -77,25 +84,27 @@ def test_a_captioners_gaze(tmp_path: Path) -> None:
     torch.manual_seed(0)
     images = context.batches.images(np.asarray([0]))
     nouns = np.asarray([word in ("dog", "men") for word in context.pack.vocabulary.words])
-    gaze = gaze_of(UpDown(hidden=8, attention=8).build(context.inputs).eval(), images, context.pack.vocabulary, nouns)
-    assert gaze.attention.shape == (len(gaze.words), 4)
-    assert np.allclose(gaze.attention.sum(1), 1, atol=1e-5)
-    tagged = gaze_of(UpDown(hidden=8, attention=8).build(context.inputs).eval(), images, context.pack.vocabulary)
+    attention = attention_of(
+        UpDown(hidden=8, attention=8).build(context.inputs).eval(), images, context.pack.vocabulary, nouns
+    )
+    assert attention.attention.shape == (len(attention.words), 4)
+    assert np.allclose(attention.attention.sum(1), 1, atol=1e-5)
+    tagged = attention_of(UpDown(hidden=8, attention=8).build(context.inputs).eval(), images, context.pack.vocabulary)
     assert len(tagged.nouns) == len(tagged.words)
-    with pytest.raises(InputError, match="one picture"):
-        gaze_of(
+    with pytest.raises(InputError, match="one image"):
+        attention_of(
             UpDown(hidden=8).build(context.inputs),
             context.batches.images(np.asarray([0, 1])),
             context.pack.vocabulary,
             nouns,
         )
     with pytest.raises(InputError, match="looks at nothing"):
-        gaze_of(NeuralTalk2(hidden=8).build(context.inputs), images, context.pack.vocabulary, nouns)
+        attention_of(NeuralTalk2(hidden=8).build(context.inputs), images, context.pack.vocabulary, nouns)
 
 
 def test_parts_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InputError, match="do not belong together"):
-        Gaze(("a",), np.zeros((2, 2)), BOXES, (False,))
+        AttentionSupervision(("a",), np.zeros((2, 2)), BOXES, (False,))
 
 
 def test_a_drawing_that_cannot_be_written_says_why(tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ import torch
 from PIL import Image
 
 from grounded_world import grounded_pack
-from tellapart.captioning.up_down import UpDown
-from tellapart.data.files import read_json
+from tellapart.core.files import read_json
+from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
-from tellapart.matching.scan import SCAN
-from tellapart.recipes import find_recipe
+from tellapart.models.captioners.up_down import UpDown
+from tellapart.models.matchers.scan import SCAN
+from tellapart.papers.recipes import find_recipe
 from tellapart.report.looks import looks_section
-from tellapart.training.run import Run, describe_run, inputs_for
-from tellapart.vision.store import FeatureStore
+from tellapart.runs.run import Run, describe_run, inputs_for
 
 
 def made_run(folder: Path, pack: Pack, recipe: str, model: UpDown | SCAN) -> Run:
@@ -33,7 +33,7 @@ def test_runs_side_by_side(tmp_path: Path, monkeypatch: object) -> None:
     pack = grounded_pack(tmp_path / "pack")
     photo = tmp_path / "photo.png"
     Image.fromarray(np.full((30, 60, 3), 128, dtype=np.uint8)).save(photo)
-    monkeypatch.setattr(pack, "picture_path", lambda row: photo)  # type: ignore[attr-defined]
+    monkeypatch.setattr(pack, "image_path", lambda row: photo)  # type: ignore[attr-defined]
     tiny = UpDown(hidden=8, attention=8)
     before, after = (made_run(tmp_path / name, pack, "up-down", tiny) for name in ("before", "after"))
     matcher = made_run(tmp_path / "matcher", pack, "pos-scan", SCAN(8, 8, nouns=True))

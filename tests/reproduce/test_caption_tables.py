@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tellapart.data.fewer_captions import keep_captions
+from tellapart.cli.fewer_captions import keep_captions
+from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
-from tellapart.errors import InputError
+from tellapart.papers.tables import TABLES
 from tellapart.reproduce import caption_measures, later
 from tellapart.reproduce.cache import Cache
 from tellapart.reproduce.caption_measures import text_metrics
 from tellapart.reproduce.later import measure_later
 from tellapart.reproduce.statistics import bootstrap_draws
-from tellapart.reproduce.tables import TABLES
 
 SHARE = 0.001
 WITHOUT_METEOR = frozenset({"bleu4", "cider"})
@@ -32,9 +32,9 @@ def no_meteor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_figures_are_those_of_the_kept_captions(tiny_pack: Path) -> None:
-    """Saying the first reference of every test picture gives BLEU-1 = 100, and a stranger's words give 0."""
+    """Saying the first reference of every test image gives BLEU-1 = 100, and a stranger's words give 0."""
     pack = Pack(tiny_pack)
-    rows = pack.split("test").pictures
+    rows = pack.split("test").images
     said = [pack.captions[pack.captions_of[row][0]].text for row in rows]
     found = text_metrics({"said": np.asarray(said), "rows": rows}, pack, None, WITHOUT_METEOR)
     assert found.figures["bleu1"] == pytest.approx(100) and found.figures["rouge_l"] == pytest.approx(100)
@@ -46,8 +46,8 @@ def test_figures_are_those_of_the_kept_captions(tiny_pack: Path) -> None:
 def test_bootstrapped_figures_lie_round_the_corpus_figure(tiny_pack: Path) -> None:
     """BLEU is no mean over captions: its draws are recomputed from counts, and their middle is the corpus figure."""
     pack = Pack(tiny_pack)
-    rows = pack.split("test").pictures
-    said = ["a red dog here", "the blue cat", "a ball in the picture", "one tree"]
+    rows = pack.split("test").images
+    said = ["a red dog here", "the blue cat", "a ball in the image", "one tree"]
     found = text_metrics({"said": np.asarray(said), "rows": rows}, pack, None, WITHOUT_METEOR)
     for name in ("bleu1", "bleu2", "rouge_l", "cider"):
         draws = bootstrap_draws(name, found.items)
@@ -56,10 +56,10 @@ def test_bootstrapped_figures_lie_round_the_corpus_figure(tiny_pack: Path) -> No
     assert np.median(bootstrap_draws("bleu1", found.items)) == pytest.approx(found.figures["bleu1"], abs=5)
 
 
-def test_a_pack_with_one_caption_keeps_pictures_words_and_test_captions(tiny_pack: Path, tmp_path: Path) -> None:
+def test_a_pack_with_one_caption_keeps_images_words_and_test_captions(tiny_pack: Path, tmp_path: Path) -> None:
     pack = Pack(tiny_pack)
     fewer = keep_captions(pack, tmp_path / "one", each=1)
-    assert len(fewer.split("train").captions) == len(fewer.split("train").pictures) == 16
+    assert len(fewer.split("train").captions) == len(fewer.split("train").images) == 16
     assert len(fewer.split("test").captions) == len(pack.split("test").captions)
     assert fewer.vocabulary.words == pack.vocabulary.words and fewer.feature_names() == pack.feature_names()
     assert fewer.fingerprint != pack.fingerprint
@@ -74,7 +74,7 @@ class Blocker:
         if name.split(".")[0] in {"tyro", "rich", "PIL", "matplotlib", "transformers", "scipy", "pycocoevalcap"}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Blocker())
-from tellapart.reproduce.batch import main
+from tellapart.cli.reproduce_batch import main
 raise SystemExit(main(sys.argv[1:]))
 """
 

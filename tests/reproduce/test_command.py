@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tellapart.cli import main
-from tellapart.errors import InputError
+from tellapart.cli.main import main
+from tellapart.cli.reproduce import ReproduceOptions, reproduce
+from tellapart.core.errors import InputError
+from tellapart.papers.tables import find_tables
 from tellapart.reproduce.budget import parse_budget
-from tellapart.reproduce.command import ReproduceOptions, reproduce
 from tellapart.reproduce.runner import run_rows
-from tellapart.reproduce.tables import find_tables
 
 pytestmark = pytest.mark.usefixtures("small_models")
 

@@ -12,20 +12,20 @@ import torch
 
 from scenes_packs import paired_scenes, unpaired_scenes
 from small_recipes import small_recipe
-from tellapart import bundled
+from tellapart.cli.reproduce import _data
 from tellapart.data.pack import Pack
-from tellapart.matching.scan import SCAN
+from tellapart.models.matchers.scan import SCAN
+from tellapart.papers.grounded_captioning.tables import KEPT_TO
+from tellapart.papers.tables import TABLES
 from tellapart.reproduce.cache import Cache
 from tellapart.reproduce.collect import Filled, fill
-from tellapart.reproduce.command import _data
 from tellapart.reproduce.docs_results import write_results
 from tellapart.reproduce.jobs import row_recipe
 from tellapart.reproduce.later import measure_later
 from tellapart.reproduce.report import write_reports
 from tellapart.reproduce.runner import run_rows
 from tellapart.reproduce.table import Column, Row, Table
-from tellapart.reproduce.tables import TABLES
-from tellapart.reproduce.tables.grounded_captioning import KEPT_TO
+from tellapart.runs import bundled
 from tellapart.training.train import TrainSettings, train_recipe
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -35,7 +35,7 @@ CUT = 32
 OPTIONAL = {"METEOR", "M", "SPICE", "S"}
 """Columns whose tables or programs may be absent."""
 TOO_FEW = {"top-5", "top-50", "top-500"}
-"""Four test pictures have no fifth place."""
+"""Four test images have no fifth place."""
 
 
 def small_override(setting: str) -> str:
@@ -64,7 +64,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def scenes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The scenes with their captions, and the same pictures with other scenes' sentences."""
+    """The scenes with their captions, and the same images with other scenes' sentences."""
     folder = tmp_path_factory.mktemp("scenes")
     paired = paired_scenes(folder)
     return paired, unpaired_scenes(paired, folder)
@@ -124,7 +124,7 @@ def test_runs_and_reports(table: Table, scenes: tuple[Path, Path], cache: Path, 
 
 
 def expected_columns(table: Table, row: Row) -> list[Column]:
-    """Columns that must hold a figure: all that can be measured of this row on four pictures."""
+    """Columns that must hold a figure: all that can be measured of this row on four images."""
     unmeasured = OPTIONAL | TOO_FEW
     stages = row_recipe(row, 0, 1.0, None).stages
     if not stages:
@@ -157,6 +157,6 @@ def test_results_leave_out_what_stands_elsewhere_and_packs_that_do_not_suit(
         name="find/part",
         rows=(part.rows[0], dataclasses.replace(part.rows[1], overrides=("seed=9", "scan.epochs=77"))),
     )
-    other = dataclasses.replace(whole, name="find/other", pack_name="1 a picture")
+    other = dataclasses.replace(whole, name="find/other", pack_name="1 an image")
     names = write_results([whole, part, other], Cache(cache), tmp_path / "results.md")
     assert names == ["find/scan"]

@@ -1,16 +1,16 @@
-"""A paper that measures COCO in folds of 1,000 pictures is compared with the same."""
+"""A paper that measures COCO in folds of 1,000 images is compared with the same."""
 
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from tellapart.data.files import write_json
+from tellapart.core.files import write_json
+from tellapart.papers.tables import TABLES
 from tellapart.reproduce.cache import Cache, Result
 from tellapart.reproduce.collect import Data, Filled, fill
 from tellapart.reproduce.jobs import row_hash
 from tellapart.reproduce.report import honest_lines
-from tellapart.reproduce.tables import TABLES
 
 
 def filled(name: str, row: str, figures: dict[str, float], cache: Path) -> Filled:

@@ -9,10 +9,13 @@ import pytest
 import torch
 
 from grounded_world import grounded_pack
-from tellapart.captioning.up_down import UpDown
-from tellapart.matching.scan import SCAN
-from tellapart.recipes import find_recipe
-from tellapart.recipes.grounded_captioning import PUBLISHED as EXPECTED
+from tellapart.data.feature_store import FeatureStore
+from tellapart.models.captioners.up_down import UpDown
+from tellapart.models.matchers.scan import SCAN
+from tellapart.papers.grounded_captioning.recipes import PUBLISHED as EXPECTED
+from tellapart.papers.grounded_captioning.tables import FIGURE3, PUBLISHED, TABLE2
+from tellapart.papers.recipes import find_recipe
+from tellapart.papers.tables import find_tables
 from tellapart.reproduce.collect import Data, Filled
 from tellapart.reproduce.grounding_measure import measure_grounding
 from tellapart.reproduce.later_measures import LATER
@@ -20,12 +23,9 @@ from tellapart.reproduce.measures import MEASURES
 from tellapart.reproduce.plots import drawn_svg
 from tellapart.reproduce.statistics import Cell, bootstrap_draws
 from tellapart.reproduce.table import Table, rows_of
-from tellapart.reproduce.tables import find_tables
-from tellapart.reproduce.tables.grounded_captioning import FIGURE3, PUBLISHED, TABLE2
-from tellapart.training.recipe import Recipe
-from tellapart.training.registry import override
-from tellapart.training.run import Run, describe_run
-from tellapart.vision.store import FeatureStore
+from tellapart.runs.recipe import Recipe
+from tellapart.runs.registry import override
+from tellapart.runs.run import Run, describe_run
 
 
 @pytest.mark.parametrize("table", find_tables(["grounded-captioning/*"]), ids=lambda table: table.name)
@@ -90,9 +90,9 @@ def test_the_measure(model: UpDown | SCAN, tmp_path: Path) -> None:
 
 
 def _run(folder: Path, recipe: Recipe, model: UpDown | SCAN, data: Path) -> Run:
-    from tellapart.data.files import read_json
+    from tellapart.core.files import read_json
+    from tellapart.runs.run import inputs_for
     from tellapart.text.vocabulary import Vocabulary
-    from tellapart.training.run import inputs_for
 
     torch.manual_seed(0)
     described, vocabulary = read_json(folder / "data.json"), Vocabulary.load(folder / "vocabulary.json")

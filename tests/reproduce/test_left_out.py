@@ -15,7 +15,7 @@ from tellapart.reproduce.cache import Cache
 from tellapart.reproduce.jobs import Plan, pending_jobs, plan
 from tellapart.reproduce.runner import run_rows
 from tellapart.reproduce.table import RSUM, Row, Table
-from tellapart.training.recipe import Recipe
+from tellapart.runs.recipe import Recipe
 
 TABLE = Table(name="test/chains", paper="none", title="stages in a row", rows=(), columns=(RSUM,), seeds=1)
 

@@ -13,10 +13,10 @@ import torch
 from safetensors.torch import load_file
 
 from small_recipes import small_recipe
+from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack, write_pack
 from tellapart.data.sampling import draw_epoch
-from tellapart.errors import InputError
-from tellapart.recipes import find_recipe
+from tellapart.papers.recipes import find_recipe
 from tellapart.reproduce import runner
 from tellapart.reproduce.cache import Cache, recipe_hash
 from tellapart.reproduce.jobs import plan, shortened
@@ -24,8 +24,8 @@ from tellapart.reproduce.measured import Measured
 from tellapart.reproduce.runner import Outcome, _Clock, _Crew, _serve, run_plan, run_rows
 from tellapart.reproduce.table import RSUM, Row, Table
 from tellapart.reproduce.work import Bench, add_run
-from tellapart.training.recipe import Recipe
-from tellapart.training.registry import override
+from tellapart.runs.recipe import Recipe
+from tellapart.runs.registry import override
 from tellapart.training.train import TrainSettings, train_recipe
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -166,8 +166,8 @@ def test_a_row_that_wants_mirror_images_is_left_out_without_them(pack: Path, tmp
 def test_a_pack_without_captions_to_test_on_is_refused(pack: Path, tmp_path: Path) -> None:
     read = Pack(pack)
     kept = [caption for caption in read.captions if caption.split != "test"]
-    write_pack(tmp_path / "bare", "bare", "", read.pictures, kept, read.vocabulary, {})
-    with pytest.raises(InputError, match=r"The split 'test' of .* has no captioned picture"):
+    write_pack(tmp_path / "bare", "bare", "", read.images, kept, read.vocabulary, {})
+    with pytest.raises(InputError, match=r"The split 'test' of .* has no captioned image"):
         run_rows([TABLE], tmp_path / "bare", cache=tmp_path / "cache", share=SHARE, tell=quiet)
 
 

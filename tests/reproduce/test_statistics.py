@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy import stats
 
-from tellapart.metrics.bootstrap import compare, intervals
-from tellapart.metrics.recall import Ranks
+from tellapart.metrics.retrieval.bootstrap import compare, intervals
+from tellapart.metrics.retrieval.recall import Ranks
 from tellapart.reproduce.measures import RANKS
 from tellapart.reproduce.statistics import (
     Cell,
@@ -37,7 +37,7 @@ def test_one_seed_against_three_compares_the_first_runs() -> None:
     draws = np.linspace(-1.0, 1.0, 2001)
     estimate = difference(Cell({0: 192.0}, 192 + draws), Cell({0: 198.0, 1: 189.0, 2: 135.0}, 198 - draws))
     assert estimate.value == -6.0 and estimate.low < -6.0 < estimate.high
-    assert estimate.how == "the same pictures, the first run of each"
+    assert estimate.how == "the same images, the first run of each"
 
 
 def test_interval_over_seeds() -> None:
@@ -83,7 +83,7 @@ def test_one_run_each_is_the_paired_bootstrap_of_the_metrics() -> None:
     assert (alone.low, alone.high) == (own.low, own.high)
 
 
-def test_values_a_picture_are_drawn_too() -> None:
+def test_values_a_image_are_drawn_too() -> None:
     """A figure that is one everywhere is one on every draw."""
     drawn = bootstrap_draws("cider", {"cider": np.ones(12)})
     assert drawn is not None and np.allclose(drawn, 1.0)

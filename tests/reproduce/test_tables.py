@@ -2,9 +2,12 @@
 
 import pytest
 
+from tellapart.papers.convse import tables as convse
+from tellapart.papers.ltd import tables as ltd
+from tellapart.papers.ours import matcher_tables as find
+from tellapart.papers.tables import TABLES
 from tellapart.reproduce.measures import MEASURES
 from tellapart.reproduce.table import Table, rows_of
-from tellapart.reproduce.tables import TABLES, convse, find, ltd
 
 RETRIEVAL = [table for paper in (convse, ltd, find) for table in paper.TABLES]
 

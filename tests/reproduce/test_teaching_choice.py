@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tellapart.data.files import read_json
+from tellapart.core.files import read_json
+from tellapart.papers.grounded_captioning.tables_ours import TEACHING
 from tellapart.reproduce.jobs import row_hash
-from tellapart.reproduce.tables.grounded_captioning_ours import TEACHING
 from tellapart.training.log import read_log
 
 HOME = Path(__file__).parents[2]
@@ -27,8 +27,8 @@ def judged(name: str) -> tuple[float, ...]:
         if read_json(log.parent / "result.json")["recipe_hash"] != wanted:
             continue
         epochs = [row for row in read_log(log) if row["stage"] == "xe" and "f1_loc" in row]
-        gaze = [np.mean([row[figure] for row in epochs[-LAST:]]) for figure in ("f1_loc", "attention_accuracy")]
-        found.append((100 * max(row["cider"] for row in epochs), *gaze))
+        attention = [np.mean([row[figure] for row in epochs[-LAST:]]) for figure in ("f1_loc", "attention_accuracy")]
+        found.append((100 * max(row["cider"] for row in epochs), *attention))
     return tuple(float(value) for value in np.mean(found, axis=0))
 
 
@@ -48,6 +48,6 @@ def test_the_page_has_what_the_logs_say() -> None:
 def test_the_best_was_chosen_by_the_rule() -> None:
     plain, *_ = judged("not taught")
     candidates = {name: judged(name) for name in printed() if name != "not taught"}
-    allowed = {name: gaze for name, (cider, gaze, _) in candidates.items() if cider >= plain - ALLOWED}
+    allowed = {name: attention for name, (cider, attention, _) in candidates.items() if cider >= plain - ALLOWED}
     (best,) = (row.name for row in TEACHING.rows if row.recipe == "grounded-best-region")
     assert len(allowed) < len(candidates) and max(allowed, key=lambda name: allowed[name]) == best

@@ -11,7 +11,7 @@ import pytest
 
 from embeds_colours import Colours, fill, paint
 from forbidden import forbid
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.search.index import Changes
 from tellapart.search.store import Store, open_store
 
@@ -83,7 +83,7 @@ def test_several_folders_and_folders_in_folders(tmp_path: Path) -> None:
 def test_broken_files_are_named_and_links_out_are_not_followed(tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     paint(photos / "good.png", (9, 0, 0))
-    (photos / "broken.png").write_bytes(b"not a picture")
+    (photos / "broken.png").write_bytes(b"not an image")
     (photos / "out.png").symlink_to(paint(tmp_path / "secret.png", (0, 9, 0)))
     store, changes = fill(tmp_path / "index", Colours(), photos)
     assert set(facts(store)) == {"good.png"}

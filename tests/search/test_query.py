@@ -1,4 +1,4 @@
-"""Asking an index: exact and approximate answers, arithmetic of words and pictures, filters, sheets."""
+"""Asking an index: exact and approximate answers, arithmetic of words and images, filters, sheets."""
 
 import datetime
 from pathlib import Path
@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 
 from embeds_colours import Colours, fill, paint
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.report.sheet import write_sheet
 from tellapart.search import ann, query
 from tellapart.search.query import Filters, Found, Searcher, combined
-from tellapart.search.sheet import write_sheet
 from tellapart.search.store import About, Store, open_or_make
 
 pa = pytest.importorskip("pyarrow", reason="an index needs LanceDB: pip install tellapart[search]")
@@ -34,7 +34,7 @@ def names(found: list[Found]) -> list[str]:
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_words_pictures_and_filters(photos: Store, in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_images_and_filters(photos: Store, in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways to search exactly give the same answers."""
     if not in_memory:
         monkeypatch.setattr(query, "IN_MEMORY", 0)
@@ -75,7 +75,7 @@ def test_what_cancels_out_is_refused() -> None:
 
 
 def many(where: Path, rows: int, width: int = 32) -> tuple[Store, np.ndarray]:
-    """Vectors in clumps, as pictures are."""
+    """Vectors in clumps, as images are."""
     random = np.random.default_rng(0)
     vectors = random.standard_normal((50, width))[random.integers(0, 50, rows)]
     vectors = vectors + 0.5 * random.standard_normal((rows, width))
@@ -132,7 +132,7 @@ def test_captions_in_words_the_matcher_does_not_know_are_no_questions(photos: St
             raise InputError("No word is known")
         return np.ones((1, 3), np.float32)
 
-    assert ann.sample_queries(photos, words).shape == (5, 3)  # four pictures, and the caption of the blue one
+    assert ann.sample_queries(photos, words).shape == (5, 3)  # four images, and the caption of the blue one
 
 
 def test_sheets(photos: Store, tmp_path: Path) -> None:

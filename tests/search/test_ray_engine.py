@@ -19,7 +19,7 @@ def test_two_local_workers_make_the_same_index(tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     for step in range(24):
         paint(photos / f"{step:02}.jpg", (10 * step, 240 - 10 * step, 3), "2019:07:21 18:04:33" if step % 2 else "")
-    (photos / "broken.jpg").write_bytes(b"no picture")
+    (photos / "broken.jpg").write_bytes(b"no image")
     alone, _ = fill(tmp_path / "alone", Colours(), photos)
 
     ray.init(

@@ -24,8 +24,8 @@ LONGER = (
 def served_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """FOLDER/photos, /tell (a captioner that attends), /find (a matcher) and /index. Read-only by agreement."""
     from photo_world import make_world
-    from tellapart.api import IndexOptions, index
-    from tellapart.recipes import find_recipe
+    from tellapart.cli.api import IndexOptions, index
+    from tellapart.papers.recipes import find_recipe
     from tellapart.training.train import TrainSettings, train_recipe
 
     folder = make_world(tmp_path_factory.mktemp("serve") / "world")

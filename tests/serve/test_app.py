@@ -1,4 +1,4 @@
-"""The JSON API: search, pictures by id, captions that stay, photos told, and everything that must be refused."""
+"""The JSON API: search, images by id, captions that stay, photos told, and everything that must be refused."""
 
 import base64
 import io
@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from tellapart.api import IndexOptions, index
+from tellapart.cli.api import IndexOptions, index
 from tellapart.search.embedder import Embedder
 from tellapart.search.query import Filters
 from tellapart.search.store import open_store
@@ -66,9 +66,7 @@ def test_search(reader: TestClient) -> None:
         assert answer.status_code == status and isinstance(answer.json()["detail"], str)
 
 
-def test_many_copies_of_a_picture_do_not_hide_the_others(
-    served_world: Path, embedder: Embedder, tmp_path: Path
-) -> None:
+def test_many_copies_of_a_image_do_not_hide_the_others(served_world: Path, embedder: Embedder, tmp_path: Path) -> None:
     photos = Path(shutil.copytree(served_world / "photos", tmp_path / "photos"))
     for number in range(30):
         shutil.copy(photos / "red-left.png", photos / f"copy-{number}.png")
@@ -76,19 +74,19 @@ def test_many_copies_of_a_picture_do_not_hide_the_others(
     index(IndexOptions((photos,), str(tmp_path / "index"), matcher, "none", progress=False))
     library = Library(open_store(str(tmp_path / "index")), embedder)
     assert len(library.search("a red ball", "", 8, Filters())) == 8
-    assert len(library.nearest(embedder.picture(photos / "red-left.png"), 20)) == 12
+    assert len(library.nearest(embedder.image(photos / "red-left.png"), 20)) == 12
 
 
-def test_pictures_by_id(reader: TestClient, served_world: Path) -> None:
+def test_images_by_id(reader: TestClient, served_world: Path) -> None:
     identity = first(reader)
-    picture = reader.get(f"/api/pictures/{identity}").json()
-    assert picture["id"] == identity and picture["width"] == 96 and not picture["edited"]
-    answer = reader.get(f"/api/pictures/{identity}/image", params={"size": "large"})
+    image = reader.get(f"/api/images/{identity}").json()
+    assert image["id"] == identity and image["width"] == 96 and not image["edited"]
+    answer = reader.get(f"/api/images/{identity}/image", params={"size": "large"})
     shown = np.asarray(Image.open(io.BytesIO(answer.content)), np.float32)
-    with Image.open(served_world / "photos" / picture["name"]) as drawn:
+    with Image.open(served_world / "photos" / image["name"]) as drawn:
         expected = np.asarray(drawn.convert("RGB"), np.float32)
     assert answer.headers["content-type"] == "image/jpeg" and np.abs(shown - expected).mean() < 10
-    similar = reader.get(f"/api/pictures/{identity}/similar", params={"count": 4}).json()["found"]
+    similar = reader.get(f"/api/images/{identity}/similar", params={"count": 4}).json()["found"]
     assert len(similar) == 4 and identity not in {one["id"] for one in similar}
 
 
@@ -98,12 +96,12 @@ def test_pictures_by_id(reader: TestClient, served_world: Path) -> None:
 )
 def test_no_other_file_is_read(reader: TestClient, asked: str) -> None:
     for tail in ("", "/image", "/similar"):
-        answer = reader.get(f"/api/pictures/{asked}{tail}")
+        answer = reader.get(f"/api/images/{asked}{tail}")
         assert answer.status_code in (404, 422) and "not for you" not in answer.text
 
 
 def test_a_link_that_leads_out_is_not_followed(own_index: Path, embedder: Embedder, tmp_path: Path) -> None:
-    """A row whose file has become a link to a picture elsewhere."""
+    """A row whose file has become a link to an image elsewhere."""
     outside = tmp_path / "outside.png"
     outside.write_bytes(png())
     (tmp_path / "album").mkdir()
@@ -114,27 +112,27 @@ def test_a_link_that_leads_out_is_not_followed(own_index: Path, embedder: Embedd
     row |= {"path": str(link), "folder": str(link.parent)}
     store.add(pa.Table.from_pylist([row], store.schema()))
     writer = TestClient(make_app(Library(store, embedder), Admission(), 1_000_000), HERE)
-    assert writer.get(f"/api/pictures/{'ab' * 16}").status_code == 200
-    assert writer.get(f"/api/pictures/{'ab' * 16}/image").status_code == 404
+    assert writer.get(f"/api/images/{'ab' * 16}").status_code == 200
+    assert writer.get(f"/api/images/{'ab' * 16}/image").status_code == 404
 
 
 def test_captions_are_kept(writer: TestClient, own_index: Path, embedder: Embedder) -> None:
     identity = first(writer)
-    written = writer.get(f"/api/pictures/{identity}").json()["written"]
-    said = "It's Åsa's  ball 🎈; DROP TABLE pictures"
-    answer = writer.put(f"/api/pictures/{identity}/caption", json={"caption": said})
+    written = writer.get(f"/api/images/{identity}").json()["written"]
+    said = "It's Åsa's  ball 🎈; DROP TABLE images"
+    answer = writer.put(f"/api/images/{identity}/caption", json={"caption": said})
     assert answer.json()["caption"] == said.replace("  ", " ") and answer.json()["edited"]
     again = TestClient(make_app(Library(open_store(str(own_index)), embedder), Admission(), 1_000_000), HERE)
-    assert again.get(f"/api/pictures/{identity}").json()["caption"] == said.replace("  ", " ")
+    assert again.get(f"/api/images/{identity}").json()["caption"] == said.replace("  ", " ")
     found = again.get("/api/search", params={"words": "a red ball"}).json()["found"]
     assert {one["id"]: one["caption"] for one in found}[identity] == said.replace("  ", " ")
     assert first(again) == identity
-    undone = again.put(f"/api/pictures/{identity}/caption", json={"caption": "  "}).json()
+    undone = again.put(f"/api/images/{identity}/caption", json={"caption": "  "}).json()
     assert not undone["edited"] and undone["caption"] == written
-    assert again.put(f"/api/pictures/{'0' * 32}/caption", json={"caption": "x"}).status_code == 404
+    assert again.put(f"/api/images/{'0' * 32}/caption", json={"caption": "x"}).status_code == 404
     for body in (b'{"caption": "\\ud800"}', b'{"caption": 3}', b"{", b"", b'{"caption": "%s"}' % (b"x" * 3000)):
-        assert again.put(f"/api/pictures/{identity}/caption", content=body).status_code == 422
-    huge = again.put(f"/api/pictures/{identity}/caption", content=b"x" * 100_000)
+        assert again.put(f"/api/images/{identity}/caption", content=body).status_code == 422
+    huge = again.put(f"/api/images/{identity}/caption", content=b"x" * 100_000)
     assert huge.status_code == 413
 
 

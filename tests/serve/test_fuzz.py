@@ -37,7 +37,7 @@ CHECKS = [
     checks.response_headers_conformance,
     checks.negative_data_rejection,
 ]
-"""Not `positive_data_acceptance`: a search for nothing and a file that is no picture fit the description, and are
+"""Not `positive_data_acceptance`: a search for nothing and a file that is no image fit the description, and are
 refused on purpose."""
 ROUTES = [
     ("GET", "/api/index"),
@@ -99,7 +99,7 @@ def test_every_route_is_tried(described: Any) -> None:
 def test_requests_made_up_from_the_description(
     described: Any, identity: str, served_world: Path, method: str, path: str, mode: Any
 ) -> None:
-    """Requests that fit the description, and some that do not. Made-up ids meet no picture, so that requests by id are
+    """Requests that fit the description, and some that do not. Made-up ids meet no image, so that requests by id are
     made with one that there is, too."""
     operation = described[path][method]
     requests = operation.as_strategy(generation_mode=mode)
@@ -116,11 +116,11 @@ def test_requests_made_up_from_the_description(
     ask()
 
 
-def test_a_picture_that_broke_since_is_not_named(
+def test_a_image_that_broke_since_is_not_named(
     served_world: Path, embedder: Embedder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its file is told to whoever runs the server, not to a visitor."""
-    from tellapart.search.commands import IndexOptions, index
+    from tellapart.cli.index import IndexOptions, index
 
     (tmp_path / "photos").mkdir()
     photo = tmp_path / "photos" / "red.png"
@@ -130,8 +130,8 @@ def test_a_picture_that_broke_since_is_not_named(
     library = Library(open_store(str(tmp_path / "index")), embedder)
     visitor = TestClient(make_app(library, Admission(), PIXELS), "http://127.0.0.1")
     (found,) = visitor.get("/api/search", params={"words": "a red ball"}).json()["found"]
-    photo.write_bytes(b"no picture any more")
-    answer = visitor.get(f"/api/pictures/{found['id']}/image")
+    photo.write_bytes(b"no image any more")
+    answer = visitor.get(f"/api/images/{found['id']}/image")
     assert answer.status_code == 404 and str(photo) in capsys.readouterr().err
     refuse_leaks(answer.text, tmp_path)
 
@@ -150,7 +150,7 @@ def with_chunk(kind: bytes, body: bytes) -> bytes:
 
 
 def claims(kind: str, width: int, height: int) -> bytes:
-    """A small picture whose header says that it is huge."""
+    """A small image whose header says that it is huge."""
     written = io.BytesIO()
     Image.new("RGB", (8, 8), "red").save(written, kind)
     data = bytearray(written.getvalue())

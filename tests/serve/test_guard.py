@@ -9,9 +9,9 @@ from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 from starlette.exceptions import HTTPException
 
-from tellapart.errors import InputError
+from tellapart.cli.serve import ServeOptions, open_server
+from tellapart.core.errors import InputError
 from tellapart.serve.guard import Admission, Guard
-from tellapart.serve.options import ServeOptions, open_server
 from tellapart.serve.turns import Turns
 
 TOKEN = "abcdefghijkl"

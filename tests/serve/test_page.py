@@ -1,6 +1,6 @@
 """The page in a real browser: search, drop a photo, point at a noun, mend a caption, reload.
 
-`TELLAPART_SCREENSHOT=docs/serve.png pytest tests/serve/test_page.py` keeps a picture of it, with real photos.
+`TELLAPART_SCREENSHOT=docs/serve.png pytest tests/serve/test_page.py` keeps an image of it, with real photos.
 """
 
 import contextlib
@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from tellapart.bundled import OPTIONS, is_bundled
-from tellapart.samples import EVERYDAY, sample_photos
-from tellapart.search.commands import IndexOptions, index
+from tellapart.cli.index import IndexOptions, index
+from tellapart.cli.samples import EVERYDAY, sample_photos
+from tellapart.cli.serve import Opened, ServeOptions, open_server
+from tellapart.runs.bundled import OPTIONS, is_bundled
 from tellapart.serve import patience
-from tellapart.serve.options import Opened, ServeOptions, open_server
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
@@ -108,9 +108,9 @@ def test_the_page(browser: Any, opened: Opened, served_world: Path) -> None:
     # Search as you type; no Enter. The focus is in the field from the start.
     browser.switch_to.active_element.send_keys("a red ball")
     until("#results img", drawn)
-    assert len(all_of("#results li")) == 12 and "12 pictures" in until("#status").text
+    assert len(all_of("#results li")) == 12 and "12 images" in until("#status").text
 
-    # Drop a photo: both sentences, a box a noun, similar pictures.
+    # Drop a photo: both sentences, a box a noun, similar images.
     noun = page.drop(served_world / "photos" / "green-left.png")
     assert until("#apart").text and len(all_of("#similar li")) == 12
     assert until("#photo").get_attribute("alt") == until("#plain").text

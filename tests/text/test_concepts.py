@@ -1,11 +1,11 @@
-"""Concepts of sentences and pictures."""
+"""Concepts of sentences and images."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.text.coco_concepts import COCO_80, COCO_SYNONYMS
 from tellapart.text.concepts import ConceptDictionary, Found, describe_unknown, plural
 
@@ -45,7 +45,7 @@ def test_detections_over_the_score_surest_first_and_unknown_ones_reported() -> N
     assert found == Found(("dog", "cat"), (0.7, 0.3), ("wug",))
     assert dictionary.of_detections(labels, [0.9] * 6, most=2).concepts == ("car", "cat")
     sentence = describe_unknown([("wug", 2), ("blicket", 5)])
-    assert "blicket (5 pictures), wug (2 pictures)" in sentence and describe_unknown([]) == ""
+    assert "blicket (5 images), wug (2 images)" in sentence and describe_unknown([]) == ""
 
 
 def test_a_label_is_not_taken_for_the_plural_of_another() -> None:
@@ -88,11 +88,11 @@ def test_bad_dictionaries_are_refused(tmp_path: Path) -> None:
 
 
 def test_every_label_of_a_real_detector_is_known(shared_data: Path) -> None:
-    dictionary, without, pictures = ConceptDictionary.coco(), 0, 0
+    dictionary, without, images = ConceptDictionary.coco(), 0, 0
     with (shared_data / "flickr8k" / "detections.jsonl").open(encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
             found = dictionary.of_detections(row["labels"], row["scores"])
             assert not found.unknown and len(found.concepts) <= 5
-            without, pictures = without + (not found.concepts), pictures + 1
-    assert pictures == 8091 and without == 52
+            without, images = without + (not found.concepts), images + 1
+    assert images == 8091 and without == 52

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.text.nouns import NOUN_TAGS, mark_nouns
 
 SENTENCES = [

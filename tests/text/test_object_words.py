@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.text.lemmas import noun_lemma
 from tellapart.text.object_words import ObjectClasses, head_word
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.text.rules import PRESETS, TextRules, preset
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.text.sentence_targets import encode_sentences, load_targets
 
 TEXTS = ["a dog runs", "a cat", "a dog runs", "a cat runs home now"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.text.vocabulary import END, PAD, START, UNK, Vocabulary
 
 

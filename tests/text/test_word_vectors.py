@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.text.vocabulary import Vocabulary
 from tellapart.text.word_vectors import load_word_vectors
 

@@ -7,10 +7,10 @@ import pytest
 from safetensors.torch import load_file
 
 from small_recipes import small_pack, small_recipe
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.runs.recipe import Recipe
 from tellapart.training.carried import carried_objective, objective_path
 from tellapart.training.log import read_log
-from tellapart.training.recipe import Recipe
 from tellapart.training.train import TrainSettings, train_recipe
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tellapart.data.pack import NO_PICTURE, Caption, Pack, Picture, write_pack
-from tellapart.errors import InputError
-from tellapart.evaluate import EvaluateOptions, evaluate
-from tellapart.recipes import RECIPES, find_recipe
+from tellapart.cli.evaluate import EvaluateOptions, evaluate
+from tellapart.core.errors import InputError
+from tellapart.data.pack import NO_IMAGE, Caption, Pack, PackImage, write_pack
+from tellapart.papers.recipes import RECIPES, find_recipe
 from tellapart.text.vocabulary import Vocabulary
 from tellapart.training.checks import check_recipe
 from tellapart.training.train import TrainSettings, train_recipe
@@ -48,11 +48,11 @@ def test_a_model_that_cannot_be_made_is_a_sentence(tiny_pack: Path, tmp_path: Pa
 def plain_pack(
     folder: Path, captioned: tuple[str, ...], bare: tuple[str, ...] = (), unpaired: tuple[str, ...] = ()
 ) -> Pack:
-    """One picture with a caption in each of some splits, one without in others, and sentences without pictures."""
-    pictures = [Picture(f"p{row}", "", split) for row, split in enumerate((*captioned, *bare))]
+    """One image with a caption in each of some splits, one without in others, and sentences without images."""
+    images = [PackImage(f"p{row}", "", split) for row, split in enumerate((*captioned, *bare))]
     captions = [Caption(row, "a dog", ("a", "dog"), split) for row, split in enumerate(captioned)]
-    captions += [Caption(NO_PICTURE, "a dog", ("a", "dog"), split) for split in unpaired]
-    return write_pack(folder, "plain", "", pictures, captions, Vocabulary.from_words(["a", "dog"]), {})
+    captions += [Caption(NO_IMAGE, "a dog", ("a", "dog"), split) for split in unpaired]
+    return write_pack(folder, "plain", "", images, captions, Vocabulary.from_words(["a", "dog"]), {})
 
 
 def test_every_recipe_of_the_house_passes(tmp_path: Path) -> None:
@@ -64,29 +64,29 @@ def test_every_recipe_of_the_house_passes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("recipe", ["vse++", "neuraltalk2", "up-down", "up-down-scst", "r2m"])
 @pytest.mark.parametrize("split", ["train", "val"])
 def test_a_split_without_captions_is_refused_before_training(recipe: str, split: str, tmp_path: Path) -> None:
-    """R2M wants sentences without pictures instead."""
+    """R2M wants sentences without images instead."""
     other = "val" if split == "train" else "train"
     unpaired = (other,) if recipe == "r2m" else ("train", "val")
     pack = plain_pack(tmp_path, (other,), (split,), unpaired)
-    wanted = "sentences without pictures" if recipe == "r2m" else "captioned pictures"
+    wanted = "sentences without images" if recipe == "r2m" else "captioned images"
     with pytest.raises(InputError, match=f"The split '{split}' of .* has no {wanted}, which this recipe needs"):
         check_recipe(find_recipe(recipe), pack)
 
 
 @pytest.mark.parametrize("split", ["train", "val", "test"])
-def test_a_picture_without_features_is_named(split: str, tmp_path: Path) -> None:
+def test_a_image_without_features_is_named(split: str, tmp_path: Path) -> None:
     """Before training where it is needed; where it is not (test), when it is asked for."""
     pack = make_tiny_pack(tmp_path / "pack")
-    row = int(pack.split(split).pictures[1])
+    row = int(pack.split(split).images[1])
     folder = pack.feature_folder("vector")
-    counts = np.ones(len(pack.pictures), np.int64)
+    counts = np.ones(len(pack.images), np.int64)
     counts[row] = 0
     (folder / "values.f16").write_bytes((folder / "values.f16").read_bytes()[: -16 * 2])
     np.save(folder / "offsets.npy", np.concatenate([[0], np.cumsum(counts)]))
     settings = TrainSettings(pack.folder, tmp_path / "run", set=("base.epochs=1", "base.sampling.steps=1"), quiet=True)
     if split == "test":
         train_recipe(find_recipe("vse++"), settings)
-        with pytest.raises(InputError, match=f"Picture row {row} has no features in .*; run `tellapart extract` again"):
+        with pytest.raises(InputError, match=f"Image row {row} has no features in .*; run `tellapart extract` again"):
             evaluate(EvaluateOptions(tmp_path / "run", pack.folder))
     else:
         with pytest.raises(

@@ -25,8 +25,8 @@ JUDGED = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from recipes.test_r2m_recipes import shrunk
-from tellapart.recipes.r2m import R2M_FULL
+from papers.test_r2m_recipes import shrunk
+from tellapart.papers.r2m.recipes import R2M_FULL
 from tellapart.training.train import TrainSettings, train_recipe
 train_recipe(shrunk(R2M_FULL), TrainSettings(data=Path(sys.argv[1]), out=Path(sys.argv[2]), quiet=True))
 """
@@ -36,15 +36,15 @@ def gradients(pack_folder: Path, recipe_name: str):
     """Gradients of the first batch of a recipe, averaged over ranks the way training does it."""
     from torch.nn.parallel import DistributedDataParallel
 
+    from tellapart.core.distributed import join
     from tellapart.data.batches import Batches
     from tellapart.data.pack import Pack
     from tellapart.data.sampling import draw_epoch
-    from tellapart.distributed import join
     from tellapart.objectives.context import Context
-    from tellapart.recipes import find_recipe
+    from tellapart.papers.recipes import find_recipe
+    from tellapart.runs.registry import override
+    from tellapart.runs.run import inputs_for
     from tellapart.training.feed import prefetched
-    from tellapart.training.registry import override
-    from tellapart.training.run import inputs_for
     from tellapart.training.train import choose_features
 
     us = join("cpu")
@@ -93,9 +93,9 @@ def test_two_processes_equal_one(tiny_pack: Path, tmp_path: Path, recipe: str) -
 def test_one_process_judges_by_loss_while_the_other_waits(tmp_path: Path) -> None:
     """R2M's losses are means over all processes; on validation data only one of them is there."""
     from tellapart.data.unpaired import CorpusFilter, join_unpaired
-    from unpaired_packs import corpus_pack, picture_pack
+    from unpaired_packs import corpus_pack, image_pack
 
     filters = CorpusFilter(least_count=1, held_out=0.34)
-    join_unpaired(picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=filters)
+    join_unpaired(image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=filters)
     in_two_processes(JUDGED, tmp_path, str(tmp_path / "c"), str(tmp_path / "run"))
     assert "loss_words-rebuilt" in (tmp_path / "run" / "log.jsonl").read_text()

@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 import torch
 
+from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
 from tellapart.data.unpaired import CorpusFilter, join_unpaired
-from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS
-from tellapart.recipes import find_recipe
-from tellapart.recipes.r2m import FULL, R2M_ANCHORED, R2M_FULL
+from tellapart.papers.r2m.recipes import FULL, R2M_ANCHORED, R2M_FULL
+from tellapart.papers.recipes import find_recipe
+from tellapart.runs.context import context_for
+from tellapart.runs.recipe import Recipe, Stage
+from tellapart.runs.run import open_run
 from tellapart.training import loop
 from tellapart.training.checkpoints import Position
 from tellapart.training.judging import judge, validation_loss
-from tellapart.training.recipe import Recipe, Stage
-from tellapart.training.run import open_run
-from tellapart.training.run_context import context_for
 from tellapart.training.train import TrainSettings, train_recipe
 from tiny_pack import make_tiny_pack
-from unpaired_packs import corpus_pack, picture_pack
+from unpaired_packs import corpus_pack, image_pack
 
 
 def small(stage: Stage, epochs: int) -> Stage:
@@ -33,7 +33,7 @@ def small(stage: Stage, epochs: int) -> Stage:
 def unpaired(tmp_path: Path) -> Path:
     filters = CorpusFilter(least_count=1, held_out=0.34)
     return join_unpaired(
-        picture_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=filters
+        image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=filters
     ).pack.folder
 
 
@@ -45,9 +45,9 @@ def judgements(recipe: Recipe, data: Path, out: Path) -> list[dict[str, float]]:
 
 
 def test_losses_are_added_up(unpaired: Path, tmp_path: Path) -> None:
-    _, words, pictures, _ = FULL
+    _, words, images, _ = FULL
     words = replace(words, start="fresh", model=FULL[0].model)
-    recipe = replace(R2M_FULL, stages=(small(words, 1), small(pictures, 3)))
+    recipe = replace(R2M_FULL, stages=(small(words, 1), small(images, 3)))
     epochs = judgements(recipe, unpaired, tmp_path / "run")
     assert len(epochs) == 3
     for epoch in epochs:
@@ -56,12 +56,12 @@ def test_losses_are_added_up(unpaired: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_kept_is_best_by_the_sum(unpaired: Path, tmp_path: Path) -> None:
-    """At a rate so high that the language is lost, the least sum is not that of the least loss on pictures."""
-    words, _, pictures, _ = FULL
-    pictures = small(replace(pictures, also_judged_by=("words",)), 6)
-    pictures = replace(pictures, optimiser=replace(pictures.optimiser, rate=0.2))
+    """At a rate so high that the language is lost, the least sum is not that of the least loss on images."""
+    words, _, images, _ = FULL
+    images = small(replace(images, also_judged_by=("words",)), 6)
+    images = replace(images, optimiser=replace(images.optimiser, rate=0.2))
     words = small(words, 1)
-    epochs = judgements(replace(R2M_FULL, stages=(words, pictures)), unpaired, tmp_path / "run")
+    epochs = judgements(replace(R2M_FULL, stages=(words, images)), unpaired, tmp_path / "run")
     best = min(epochs, key=lambda epoch: epoch["loss"])
     assert best["loss_pictures"] > min(epoch["loss_pictures"] for epoch in epochs)
     run, pack = open_run(tmp_path / "run"), Pack(unpaired)
@@ -86,7 +86,7 @@ def test_losses_are_added_up_only_where_losses_choose(unpaired: Path, tmp_path: 
     recipe = replace(R2M_FULL, stages=tuple(small(stage, 1) for stage in FULL[:3]))
     for setting in ("pictures.evaluation=captions", "pictures.monitor=matching"):
         settings = TrainSettings(data=unpaired, out=tmp_path / "run", set=(setting,), quiet=True)
-        with pytest.raises(InputError, match=r"wants pictures.evaluation=loss and pictures.monitor=loss"):
+        with pytest.raises(InputError, match=r"wants images.evaluation=loss and images.monitor=loss"):
             train_recipe(recipe, settings)
 
 

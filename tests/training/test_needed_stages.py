@@ -11,14 +11,14 @@ from torch import Tensor
 
 from small_recipes import small_pack, small_recipe
 from stopping import Stopped, stop_after
-from tellapart.cli import main
-from tellapart.errors import InputError
+from tellapart.cli.main import main
+from tellapart.core.errors import InputError
 from tellapart.objectives.reference_contrast import ReferenceContrastLearning
-from tellapart.recipes import RECIPES, find_recipe
+from tellapart.papers.recipes import RECIPES, find_recipe
+from tellapart.runs.recipe import Optimiser, Recipe
+from tellapart.runs.run import best_path, open_run, slim_run, stage_path
 from tellapart.training.log import read_log
 from tellapart.training.needed_stages import chosen_stages, idle_stages, rests_on
-from tellapart.training.recipe import Optimiser, Recipe
-from tellapart.training.run import best_path, open_run, slim_run, stage_path
 from tellapart.training.train import TrainSettings, train_recipe
 
 

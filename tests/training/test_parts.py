@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import nn
 
-from tellapart.errors import InputError
-from tellapart.recipes import RECIPES, find_recipe
+from tellapart.core.errors import InputError
+from tellapart.papers.recipes import RECIPES, find_recipe
+from tellapart.runs.recipe import Average, Optimiser, Schedule
+from tellapart.runs.registry import override, recipe_from_plain, to_plain
 from tellapart.training.averaging import WeightAverage
 from tellapart.training.log import Log, read_log
 from tellapart.training.optimisers import AdamP, build_optimiser, freeze
-from tellapart.training.recipe import Average, Optimiser, Schedule
-from tellapart.training.registry import override, recipe_from_plain, to_plain
 from tellapart.training.schedules import rate_factor
 
 

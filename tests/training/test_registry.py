@@ -2,11 +2,11 @@
 
 import pytest
 
-from tellapart.errors import InputError
-from tellapart.matching.vse import VSE
-from tellapart.recipes import find_recipe
-from tellapart.training.recipe import Average
-from tellapart.training.registry import override, recipe_from_plain, to_plain
+from tellapart.core.errors import InputError
+from tellapart.models.matchers.vse import VSE
+from tellapart.papers.recipes import find_recipe
+from tellapart.runs.recipe import Average
+from tellapart.runs.registry import override, recipe_from_plain, to_plain
 
 
 def test_a_part_that_is_left_out_begins_with_its_defaults() -> None:

@@ -8,14 +8,14 @@ import pytest
 from grounded_world import grounded_pack
 from small_recipes import small_pack, small_recipe
 from stopping import Stopped, stop_after
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.objectives.ranking import Ranking
 from tellapart.objectives.reference_contrast import ReferenceContrastLearning
 from tellapart.objectives.rewards import Rewards
 from tellapart.objectives.self_critical import SelfCritical
+from tellapart.runs.recipe import Recipe
+from tellapart.runs.registry import override
 from tellapart.training import train
-from tellapart.training.recipe import Recipe
-from tellapart.training.registry import override
 from tellapart.training.train import TrainSettings, train_recipe
 
 

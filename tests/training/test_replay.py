@@ -11,8 +11,14 @@ from torch import Tensor, nn
 
 from recording_world import NoQuestions, PretendedReplay
 from small_recipes import small_pack, small_recipe
-from tellapart.recipes import contrastive_captioning, convse, find_best, ltd, scan, tell_averaged
-from tellapart.recording import recorded, recording
+from tellapart.core.recording import recorded, recording
+from tellapart.core.types import Images, Texts
+from tellapart.papers.contrastive_captioning import recipes as contrastive_captioning
+from tellapart.papers.convse import recipes as convse
+from tellapart.papers.ltd import recipes as ltd
+from tellapart.papers.ours import captioners as tell_averaged
+from tellapart.papers.ours import matchers as find_best
+from tellapart.papers.ours import scan
 from tellapart.training.checkpoints import Position, restore_checkpoint, save_checkpoint
 from tellapart.training.optimisers import AdamP
 from tellapart.training.replay import (
@@ -22,7 +28,6 @@ from tellapart.training.replay import (
     with_tensors,
 )
 from tellapart.training.train import TrainSettings, train_recipe
-from tellapart.types import Images, Texts
 
 PAPERS = (convse, ltd, scan, find_best, contrastive_captioning, tell_averaged)
 NAMES = [recipe.name for paper in PAPERS for recipe in paper.RECIPES]
@@ -53,7 +58,7 @@ def test_a_recorded_run_learns_what_a_plain_one_learns(
     name: str, precision: str, pack: Path, tmp_path: Path, pretended_replay: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nn.functional, "dropout", lambda values, *_, **__: values)
-    monkeypatch.setattr("tellapart.encoders.words.WordNoise.forward", lambda self, texts: texts)
+    monkeypatch.setattr("tellapart.models.layers.words.WordNoise.forward", lambda self, texts: texts)
     recipe = small_recipe(name)
     stages = tuple(
         replace(stage, epochs=1, precision=precision, sampling=replace(stage.sampling, steps=3))

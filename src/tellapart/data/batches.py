@@ -15,12 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tellapart.core.errors import InputError
+from tellapart.core.types import Batch, Images, Texts
+from tellapart.data.feature_store import FeatureStore, mirror_of
 from tellapart.data.pack import Column, Pack
-from tellapart.data.views import AS_THEY_ARE, PixelReader, Views, glances
-from tellapart.errors import InputError
+from tellapart.data.views import AS_THEY_ARE, PixelReader, Views, sample_views
 from tellapart.text.vocabulary import END, PAD, START
-from tellapart.types import Batch, Images, Texts
-from tellapart.vision.store import FeatureStore, mirror_of
 
 Made = TypeVar("Made")
 
@@ -30,7 +30,7 @@ class Batches:
 
     columns: names of pack columns to bring along (noun masks, sentence targets, concepts).
     longest: sentences are cut to this many words; None keeps them whole.
-    views: whether pixels come along, and whether batches drawn with a seed see pictures mirrored and cut.
+    views: whether pixels come along, and whether batches drawn with a seed see images mirrored and cut.
     width_multiple: sentences are padded to a multiple of so many tokens.
     """
 
@@ -47,9 +47,9 @@ class Batches:
     ) -> None:
         self.pack, self.store, self.longest, self.width_multiple = pack, store, longest, width_multiple
         self.device = torch.device(device)
-        if store is not None and len(store) != len(pack.pictures):
+        if store is not None and len(store) != len(pack.images):
             raise InputError(
-                f"Features {store.folder} are for {len(store)} pictures, but {pack.folder} has {len(pack.pictures)}; "
+                f"Features {store.folder} are for {len(store)} images, but {pack.folder} has {len(pack.images)}; "
                 "run `tellapart extract` on this pack."
             )
         self.columns: dict[str, Column] = {name: pack.column(name) for name in columns}
@@ -63,16 +63,16 @@ class Batches:
         return torch.from_numpy(np.array(store.values)).to(self.device)
 
     def images(self, rows: np.ndarray, seed: tuple[int, ...] | None = None) -> Images:
-        """Pictures at these rows of the pack, on the device; with a seed, as a batch of training sees them."""
+        """Images at these rows of the pack, on the device; with a seed, as a batch of training sees them."""
         columns = {name: self._tensor(c.values[rows]) for name, c in self.columns.items() if c.per == "picture"}
-        seen = glances(self.views, rows, seed)
+        seen = sample_views(self.views, rows, seed)
         pixels = None if self.reader is None else self._tensor(self.reader.read(rows, seen).numpy())
         if self.store is None:
             empty = torch.zeros(len(rows), 1, 0, device=self.device)
             mask = torch.ones(len(rows), 1, dtype=torch.bool, device=self.device)
             return Images(empty, mask, pixels=pixels, columns=columns)
         where, inside = self.store.gather(rows)  # [I, R], [I, R]
-        mirrored = np.flatnonzero([glance.mirrored for glance in seen])
+        mirrored = np.flatnonzero([view.mirrored for view in seen])
         features = self._features(self.store, self.table, where)
         boxes = None if self.store.boxes is None else np.asarray(self.store.boxes[where], np.float32)
         if self.mirror is not None and len(mirrored):
@@ -117,7 +117,7 @@ class Batches:
         return Texts(self._tensor(tokens), self._tensor(counts + 2), columns)
 
     def batch(self, captions: np.ndarray, seed: tuple[int, ...] | None = None) -> Batch:
-        """These sentences and their pictures, each picture once, in the order they first appear."""
+        """These sentences and their images, each image once, in the order they first appear."""
         owners = self.pack.owner[captions]
         if len(owners) and owners.min() < 0:
             return self.unpaired(captions)
@@ -127,28 +127,26 @@ class Batches:
         rank[order] = np.arange(len(order))
         return self._join(unique[order], captions, rank[inverse.reshape(-1)], seed)
 
-    def pictures_and_captions(
-        self, pictures: np.ndarray, captions: np.ndarray | None = None, seed: tuple[int, ...] | None = None
+    def images_and_captions(
+        self, images: np.ndarray, captions: np.ndarray | None = None, seed: tuple[int, ...] | None = None
     ) -> Batch:
-        """These pictures with all their sentences, or with the given ones."""
+        """These images with all their sentences, or with the given ones."""
         if captions is None:
-            captions = np.asarray([c for p in pictures for c in self.pack.captions_of[p]], dtype=np.int64)
-        rank = {int(picture): row for row, picture in enumerate(pictures)}
+            captions = np.asarray([c for p in images for c in self.pack.captions_of[p]], dtype=np.int64)
+        rank = {int(image): row for row, image in enumerate(images)}
         owner = np.asarray([rank[int(p)] for p in self.pack.owner[captions]], dtype=np.int64)
-        return self._join(pictures, captions, owner, seed)
+        return self._join(images, captions, owner, seed)
 
     def unpaired(self, captions: np.ndarray) -> Batch:
         """Sentences alone."""
         return self._join(np.zeros(0, dtype=np.int64), captions, np.full(len(captions), -1), None)
 
-    def _join(
-        self, pictures: np.ndarray, captions: np.ndarray, owner: np.ndarray, seed: tuple[int, ...] | None
-    ) -> Batch:
+    def _join(self, images: np.ndarray, captions: np.ndarray, owner: np.ndarray, seed: tuple[int, ...] | None) -> Batch:
         return Batch(
-            self.images(pictures, seed),
+            self.images(images, seed),
             self.texts(captions),
             self._tensor(np.asarray(owner, dtype=np.int64)),
-            self._tensor(pictures),
+            self._tensor(images),
             self._tensor(captions),
         )
 

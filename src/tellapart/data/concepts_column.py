@@ -1,7 +1,7 @@
-"""Concepts as columns of a pack: word ids of each caption's and each picture's visual concepts, padded with PAD.
+"""Concepts as columns of a pack: word ids of each caption's and each image's visual concepts, padded with PAD.
 
-Two columns, because a column has one row for one kind of thing: `concepts` [I, k] of pictures, from the pack's
-detections, and `sentence-concepts` [C, k] of captions. Pictures keep their surest k concepts, the surest last, since
+Two columns, because a column has one row for one kind of thing: `concepts` [I, k] of images, from the pack's
+detections, and `sentence-concepts` [C, k] of captions. Images keep their surest k concepts, the surest last, since
 a recurrent encoder remembers the end of its input best; captions keep their first k. Training shuffles them
 (`encoders.concepts.shuffled`), tests read them in this fixed order.
 """
@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
-from tellapart.errors import InputError
 from tellapart.text.concepts import ConceptDictionary, Found, describe_unknown
 from tellapart.text.vocabulary import PAD, Vocabulary
 
-PICTURE_CONCEPTS = "concepts"
-PICTURE_SCORES = "concept-scores"
+IMAGE_CONCEPTS = "concepts"
+IMAGE_SCORES = "concept-scores"
 SENTENCE_CONCEPTS = "sentence-concepts"
 
 logger = logging.getLogger(__name__)
@@ -29,23 +29,23 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ConceptReport:
-    """What became of the pictures and captions: counts, and all that could not be used."""
+    """What became of the images and captions: counts, and all that could not be used."""
 
-    pictures: int = 0
-    pictures_without: int = 0
-    """Pictures with no concept over the score; they still get a caption, from the language alone."""
+    images: int = 0
+    images_without: int = 0
+    """Images with no concept over the score; they still get a caption, from the language alone."""
     captions: int = 0
     captions_without: int = 0
     unknown: dict[str, int] = field(default_factory=dict)
-    """Detector labels that the dictionary does not know, with the pictures that have them."""
+    """Detector labels that the dictionary does not know, with the images that have them."""
     wordless: tuple[str, ...] = ()
     """Concepts that the vocabulary has no word for."""
 
     def sentences(self) -> list[str]:
         """What a user should read."""
         lines = []
-        if self.pictures:
-            lines.append(f"{self.pictures_without} of {self.pictures} pictures have no concept.")
+        if self.images:
+            lines.append(f"{self.images_without} of {self.images} images have no concept.")
         if self.captions:
             lines.append(f"{self.captions_without} of {self.captions} captions have no concept.")
         if self.unknown:
@@ -73,10 +73,10 @@ def _padded(rows: Sequence[Sequence[float]], most: int, fill: float, kind: type[
     return padded
 
 
-def picture_concepts(pack: Pack, dictionary: ConceptDictionary, least_score: float, most: int) -> list[Found]:
-    """Each picture's concepts, surest first; a picture the detector never saw has none."""
+def image_concepts(pack: Pack, dictionary: ConceptDictionary, least_score: float, most: int) -> list[Found]:
+    """Each image's concepts, surest first; an image the detector never saw has none."""
     nothing = Found((), ())
-    found = [nothing] * len(pack.pictures)
+    found = [nothing] * len(pack.images)
     for row, detections in pack.detections.items():
         found[row] = dictionary.of_detections(detections.labels, detections.scores, least_score, most)
     return found
@@ -85,8 +85,8 @@ def picture_concepts(pack: Pack, dictionary: ConceptDictionary, least_score: flo
 def check_concepts(pack: Pack, most: int) -> None:
     """Refuse what no concepts can be read from."""
     if most < 1:
-        raise InputError(f"At most {most} concepts a picture leaves none; give 1 or more.")
-    if pack.pictures and not pack.detections:
+        raise InputError(f"At most {most} concepts an image leaves none; give 1 or more.")
+    if pack.images and not pack.detections:
         raise InputError(
             f"{pack.folder} has no detections to read concepts from; prepare it with a detections file, or let a "
             f"detector look: `tellapart extract {pack.folder} --kind regions --regions-from DETECTOR`."
@@ -100,8 +100,8 @@ def annotate_concepts(
     warning."""
     check_concepts(pack, most)
     vocabulary = pack.vocabulary
-    found = picture_concepts(pack, dictionary, least_score, most)
-    unknown = dict(Counter(label for picture in found for label in picture.unknown))
+    found = image_concepts(pack, dictionary, least_score, most)
+    unknown = dict(Counter(label for image in found for label in image.unknown))
     of_captions = [dictionary.of_sentence(caption.words) for caption in pack.captions]
     facts = {
         "dictionary": list(dictionary.labels),
@@ -111,18 +111,18 @@ def annotate_concepts(
         "most": most,
         "unknown": unknown,
     }
-    pictures = concept_rows([picture.concepts[::-1] for picture in found], vocabulary, most)
+    images = concept_rows([image.concepts[::-1] for image in found], vocabulary, most)
     scored = [
-        [score for concept, score in zip(picture.concepts[::-1], picture.scores[::-1]) if concept in vocabulary.ids]
-        for picture in found
+        [score for concept, score in zip(image.concepts[::-1], image.scores[::-1]) if concept in vocabulary.ids]
+        for image in found
     ]
     captions = concept_rows(of_captions, vocabulary, most)
-    pack.save_column(PICTURE_CONCEPTS, pictures, "picture", facts)
-    pack.save_column(PICTURE_SCORES, _padded(scored, most, 0.0, np.float32), "picture", {"least_score": least_score})
+    pack.save_column(IMAGE_CONCEPTS, images, "picture", facts)
+    pack.save_column(IMAGE_SCORES, _padded(scored, most, 0.0, np.float32), "picture", {"least_score": least_score})
     pack.save_column(SENTENCE_CONCEPTS, captions, "caption", facts)
     report = ConceptReport(
-        len(pictures),
-        int((pictures == PAD).all(1).sum()),
+        len(images),
+        int((images == PAD).all(1).sum()),
         len(captions),
         int((captions == PAD).all(1).sum()),
         unknown,
@@ -135,6 +135,6 @@ def annotate_concepts(
 
 def stored_dictionary(pack: Pack) -> ConceptDictionary:
     """The dictionary that a pack's concepts were made with."""
-    facts = pack.column(PICTURE_CONCEPTS).facts
+    facts = pack.column(IMAGE_CONCEPTS).facts
     synonyms = {label: tuple(words) for label, words in facts["synonyms"].items()}
     return ConceptDictionary(tuple(facts["dictionary"]), synonyms, facts["multiword"])

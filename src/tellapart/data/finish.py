@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from tellapart.core.errors import InputError
 from tellapart.data.assemble import CORPUS, Assembled
-from tellapart.data.closing_report import closing_report
 from tellapart.data.pack import CAPTION_IDS, Caption, Column, Detections, Pack, Phrase, write_pack
+from tellapart.data.prepare_report import closing_report
 from tellapart.data.readers.source import Skipped
-from tellapart.errors import InputError
 from tellapart.text.nouns import mark_nouns
 from tellapart.text.rules import TextRules
 from tellapart.text.vocabulary import UNK, Vocabulary
@@ -41,7 +41,7 @@ def drop_unspeakable(assembled: Assembled, rules: TextRules, vocabulary: Vocabul
     short = strange = 0
     for row, caption in enumerate(assembled.captions):
         unknown = vocabulary.encode(caption.words).count(UNK)
-        if caption.picture >= 0 or (
+        if caption.image >= 0 or (
             len(caption.words) >= rules.min_words and unknown <= rules.max_unknown * len(caption.words)
         ):
             kept.append(row)
@@ -77,7 +77,7 @@ def finish_pack(
     captions = assembled.captions
     report = facts | {"rules": rules.as_dict()}
     report |= closing_report(
-        assembled.pictures,
+        assembled.images,
         captions,
         vocabulary,
         phrases,
@@ -97,7 +97,7 @@ def finish_pack(
         out,
         name,
         root,
-        assembled.pictures,
+        assembled.images,
         captions,
         vocabulary,
         rules.as_dict(),

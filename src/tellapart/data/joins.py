@@ -1,18 +1,18 @@
-"""What `prepare` joins to pictures and captions: unpaired sentences, a detector's boxes, Entities' phrases."""
+"""What `prepare` joins to images and captions: unpaired sentences, a detector's boxes, Entities' phrases."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from tellapart.core.errors import InputError
 from tellapart.data.assemble import CORPUS, Assembled
 from tellapart.data.pack import Detections, Phrase
 from tellapart.data.phrases import join_phrases
-from tellapart.data.pictures import picture_stem
 from tellapart.data.readers import corpus
-from tellapart.data.readers.detections import KnownPicture, find_detections, read_detections
+from tellapart.data.readers.detections import KnownImage, find_detections, read_detections
 from tellapart.data.readers.entities import find_entities, read_entities
 from tellapart.data.readers.source import ReaderOptions, Source
-from tellapart.errors import InputError
+from tellapart.images.finding import image_stem
 from tellapart.text.rules import TextRules
 
 
@@ -38,27 +38,27 @@ def join_detections(choice: str, encoding: str, folder: Path, assembled: Assembl
     path = _named(choice, find_detections(folder), "--detections")
     if path is None:
         return []
-    known: dict[str, KnownPicture] = {}
-    for row, picture in enumerate(assembled.pictures):
-        place = KnownPicture(row, *assembled.declared.get(picture.id, (picture.width, picture.height)))
-        known.setdefault(picture_stem(picture.file), place)
-        known[picture.id] = place
-    absent = {picture_stem(key) for key in assembled.absent}
+    known: dict[str, KnownImage] = {}
+    for row, image in enumerate(assembled.images):
+        place = KnownImage(row, *assembled.declared.get(image.id, (image.width, image.height)))
+        known.setdefault(image_stem(image.file), place)
+        known[image.id] = place
+    absent = {image_stem(key) for key in assembled.absent}
     detections, skipped = read_detections(path, known, absent, encoding)
     assembled.skipped += skipped
     return detections
 
 
 def join_entities(choice: str, encoding: str, folder: Path, assembled: Assembled, rules: TextRules) -> list[Phrase]:
-    """Entities are keyed by Flickr's own picture number, which begins every Flickr8k and Flickr30k file name."""
+    """Entities are keyed by Flickr's own image number, which begins every Flickr8k and Flickr30k file name."""
     path = _named(choice, find_entities(folder), "--entities")
     if path is None:
         return []
-    numbers = [picture_stem(picture.file).split("_")[0] for picture in assembled.pictures]
+    numbers = [image_stem(image.file).split("_")[0] for image in assembled.images]
     found, source = read_entities(path, numbers, encoding)
     captions_of: dict[int, list[int]] = {}
     for row, caption in enumerate(assembled.captions):
-        captions_of.setdefault(caption.picture, []).append(row)
+        captions_of.setdefault(caption.image, []).append(row)
     by_row = {row: found[number] for row, number in enumerate(numbers) if number in found}
     assembled.mentions = sum(len(sentence.mentions) for one in by_row.values() for sentence in one.sentences)
     phrases, skipped = join_phrases(by_row, assembled.captions, captions_of, rules)

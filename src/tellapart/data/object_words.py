@@ -4,7 +4,7 @@
       object-words.json      classes, settings, the report, and the class of every vocabulary word; written last
       tokens.npy [W]         place of each object word in the pack's tokens.npy, rising
       classes.npy [W]        its class
-      boxes.npy [B, 4]       x1 y1 x2 y2 as fractions of the picture; box-offsets.npy [W + 1] says whose they are
+      boxes.npy [B, 4]       x1 y1 x2 y2 as fractions of the image; box-offsets.npy [W + 1] says whose they are
       token-classes.npy [N]  the class of every word's lemma, annotated or not; -1 for none
       annotated.npy [C]      True for captions that have phrases: the others cannot be judged
 
@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from tellapart.data.files import atomic_folder, read_json, save_array, write_json
+from tellapart.core.errors import InputError
+from tellapart.core.files import atomic_folder, read_json, save_array, write_json
 from tellapart.data.pack import Pack, Phrase
-from tellapart.errors import InputError
 from tellapart.text.object_words import ObjectClasses, head_word
 from tellapart.text.vocabulary import UNK
 
@@ -52,9 +52,9 @@ class ObjectReport:
     phrases: int = 0
     without_box: int = 0
     without_object: int = 0
-    """Phrases with a box whose words name no object: colours, numbers, pronouns, places in the picture."""
+    """Phrases with a box whose words name no object: colours, numbers, pronouns, places in the image."""
     outside: int = 0
-    """Boxes that lie outside their picture, or have no area inside it."""
+    """Boxes that lie outside their image, or have no area inside it."""
     rare: int = 0
     """Phrases whose object is in no class."""
     words: int = 0
@@ -66,7 +66,7 @@ class ObjectReport:
         return (
             f"{self.words:,} object words of {self.classes} classes from {self.phrases:,} phrases; "
             f"{self.without_box:,} have no box, {self.without_object:,} name no object, {self.rare:,} are of no class, "
-            f"{self.outside:,} boxes lie outside their picture"
+            f"{self.outside:,} boxes lie outside their image"
         )
 
 
@@ -197,7 +197,7 @@ def _named(pack: Pack) -> tuple[list[tuple[int, str, np.ndarray]], dict[str, int
 
 
 def clipped(phrase: Phrase) -> np.ndarray:
-    """The phrase's boxes inside the picture [n, 4]; boxes with nothing inside it are left out."""
+    """The phrase's boxes inside the image [n, 4]; boxes with nothing inside it are left out."""
     boxes = np.asarray(phrase.boxes, dtype=np.float32).reshape(-1, 4).clip(0, 1)
     return boxes[(boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])]
 

@@ -1,15 +1,15 @@
-"""A pack: pictures, captions, vocabulary and splits on disk, and all that is computed from them later.
+"""A pack: images, captions, vocabulary and splits on disk, and all that is computed from them later.
 
     PACK/
       pack.json         name, text rules, counts, fingerprint; written last
-      pictures.jsonl    id, file, split, width, height; a picture's row is its line number
-      captions.jsonl    picture (row, -1 for unpaired text), text as given, words after the text rules, split
+      pictures.jsonl    id, file, split, width, height; an image's row is its line number
+      captions.jsonl    picture (image row, -1 for unpaired text), text as given, words after the text rules, split
       vocabulary.json
       tokens.npy        word ids of all captions end to end (no START, no END); offsets.npy [C + 1]; owner.npy [C]
-      phrases.jsonl     caption, first and last + 1 word, boxes in fractions of the picture, entity, kinds (optional)
-      detections.jsonl  picture, boxes in fractions of the picture, scores, labels (optional)
-      columns/NAME.npy  one row a caption, a token or a picture: sentence targets, noun masks, … (optional)
-      features/NAME/    see tellapart.vision.store (optional)
+      phrases.jsonl     caption, first and last + 1 word, boxes in fractions of the image, entity, kinds (optional)
+      detections.jsonl  picture (image row), boxes in fractions of the image, scores, labels (optional)
+      columns/NAME.npy  one row a caption, a token or an image: sentence targets, noun masks, … (optional)
+      features/NAME/    see tellapart.data.feature_store (optional)
 
 A pack alone feeds any recipe. Opening it needs numpy only, and large arrays stay on disk until read.
 """
@@ -25,18 +25,18 @@ from typing import Any
 
 import numpy as np
 
-from tellapart.data.files import atomic_folder, read_json, read_lines, save_array, write_json, write_lines
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.files import atomic_folder, read_json, read_lines, save_array, write_json, write_lines
 from tellapart.text.vocabulary import Vocabulary
 
 FORMAT = 1
-NO_PICTURE = -1
+NO_IMAGE = -1
 CAPTION_IDS = "caption-ids"
 """The column of the source's own caption ids (COCO's), one a caption, -1 for none; sources without ids have none."""
 
 
 @dataclass(frozen=True)
-class Picture:
+class PackImage:
     id: str
     file: str
     """Path relative to the pack's `root`, or absolute; empty where only features exist."""
@@ -48,8 +48,8 @@ class Picture:
 
 @dataclass(frozen=True)
 class Caption:
-    picture: int
-    """Row of its picture, or -1 for a sentence with no picture."""
+    image: int
+    """Row of its image, or -1 for a sentence with no image."""
     text: str
     """As the source has it: what metrics compare with."""
     words: tuple[str, ...]
@@ -59,7 +59,7 @@ class Caption:
 
 @dataclass(frozen=True)
 class Phrase:
-    """Words first … last - 1 of a caption name an entity that has boxes in the picture."""
+    """Words first … last - 1 of a caption name an entity that has boxes in the image."""
 
     caption: int
     first: int
@@ -72,9 +72,9 @@ class Phrase:
 
 @dataclass(frozen=True)
 class Detections:
-    """A detector's boxes for one picture, best first."""
+    """A detector's boxes for one image, best first."""
 
-    picture: int
+    image: int
     boxes: tuple[tuple[float, float, float, float], ...]
     scores: tuple[float, ...]
     labels: tuple[str, ...]
@@ -84,13 +84,13 @@ class Detections:
 class Split:
     """Rows of the pack that belong to one split."""
 
-    pictures: np.ndarray  # [I] int64
+    images: np.ndarray  # [I] int64
     captions: np.ndarray  # [C] int64
 
 
 @dataclass(frozen=True)
 class Column:
-    """An array computed beside the captions or pictures. `per` says what a row stands for: caption, token, picture."""
+    """An array computed beside the captions or images. `per` says what a row stands for: caption, token, image."""
 
     values: np.ndarray
     per: str
@@ -112,7 +112,7 @@ class Pack:
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever a picture, caption, split or text rule does."""
+        """Changes whenever an image, caption, split or text rule does."""
         return str(self.manifest["fingerprint"])
 
     @cached_property
@@ -120,8 +120,8 @@ class Pack:
         return Vocabulary.load(self.folder / "vocabulary.json")
 
     @cached_property
-    def pictures(self) -> list[Picture]:
-        return [Picture(**row) for row in read_lines(self.folder / "pictures.jsonl")]
+    def images(self) -> list[PackImage]:
+        return [PackImage(**row) for row in read_lines(self.folder / "pictures.jsonl")]
 
     @cached_property
     def captions(self) -> list[Caption]:
@@ -138,7 +138,7 @@ class Pack:
 
     @cached_property
     def detections(self) -> dict[int, Detections]:
-        """By picture row; pictures the detector never saw are absent."""
+        """By image row; images the detector never saw are absent."""
         rows = self._optional_lines("detections.jsonl")
         return {
             r["picture"]: Detections(r["picture"], _boxes(r["boxes"]), tuple(r["scores"]), tuple(r["labels"]))
@@ -160,25 +160,25 @@ class Pack:
     def split(self, name: str) -> Split:
         """Rows of `train`, `val`, `test`, …; `all` is every row."""
         everything = name == "all"
-        pictures = [row for row, picture in enumerate(self.pictures) if everything or picture.split == name]
+        images = [row for row, image in enumerate(self.images) if everything or image.split == name]
         captions = [row for row, caption in enumerate(self.captions) if everything or caption.split == name]
-        if not pictures and not captions:
-            known = sorted({picture.split for picture in self.pictures} | {caption.split for caption in self.captions})
+        if not images and not captions:
+            known = sorted({image.split for image in self.images} | {caption.split for caption in self.captions})
             raise InputError(f"{self.folder} has nothing in the split '{name}'; it has {', '.join(known)}.")
-        return Split(np.asarray(pictures, dtype=np.int64), np.asarray(captions, dtype=np.int64))
+        return Split(np.asarray(images, dtype=np.int64), np.asarray(captions, dtype=np.int64))
 
     @cached_property
     def captions_of(self) -> list[list[int]]:
-        """Caption rows of each picture row."""
-        rows: list[list[int]] = [[] for _ in self.pictures]
-        for caption, picture in enumerate(self.owner.tolist()):
-            if picture >= 0:
-                rows[picture].append(caption)
+        """Caption rows of each image row."""
+        rows: list[list[int]] = [[] for _ in self.images]
+        for caption, image in enumerate(self.owner.tolist()):
+            if image >= 0:
+                rows[image].append(caption)
         return rows
 
-    def picture_path(self, row: int) -> Path:
-        """Where the picture lies; a relative `root` is taken from the pack's own folder."""
-        return self.folder / self.manifest.get("root", "") / self.pictures[row].file
+    def image_path(self, row: int) -> Path:
+        """Where the image lies; a relative `root` is taken from the pack's own folder."""
+        return self.folder / self.manifest.get("root", "") / self.images[row].file
 
     def column(self, name: str) -> Column:
         path = self.folder / "columns" / f"{name}.npy"
@@ -193,8 +193,8 @@ class Pack:
         return (self.folder / "columns" / f"{name}.npy").is_file()
 
     def save_column(self, name: str, values: np.ndarray, per: str, facts: dict[str, Any] | None = None) -> None:
-        """Rows must be as many as what `per` names: captions, tokens or pictures."""
-        rows = {"caption": len(self.owner), "token": len(self.tokens), "picture": len(self.pictures)}
+        """Rows must be as many as what `per` names: captions, tokens or images."""
+        rows = {"caption": len(self.owner), "token": len(self.tokens), "picture": len(self.images)}
         if per not in rows or len(values) != rows[per]:
             raise InputError(f"Column '{name}' has {len(values)} rows per {per}; this pack needs one of {rows}.")
         write_json(self.folder / "columns" / f"{name}.json", {"per": per, **(facts or {})})
@@ -215,7 +215,7 @@ def _boxes(rows: Sequence[Sequence[float]]) -> tuple[tuple[float, float, float, 
     return tuple((row[0], row[1], row[2], row[3]) for row in rows)
 
 
-def refuse_to_overwrite(out: Path, overwrite: bool) -> None:
+def check_overwrite(out: Path, overwrite: bool) -> None:
     """`write_pack` replaces whatever has the pack's name: only an older pack may be, and only if asked to."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
@@ -229,7 +229,7 @@ def write_pack(
     folder: Path,
     name: str,
     root: str,
-    pictures: Sequence[Picture],
+    images: Sequence[PackImage],
     captions: Sequence[Caption],
     vocabulary: Vocabulary,
     rules: dict[str, Any],
@@ -241,16 +241,16 @@ def write_pack(
 ) -> Pack:
     """Write a whole pack in one go; until the last byte is down, no folder of that name exists.
 
-    `fill` may write further files (pictures, say) into the folder before it takes its name.
+    `fill` may write further files (images, say) into the folder before it takes its name.
     """
     encoded = [vocabulary.encode(caption.words) for caption in captions]
     lengths = np.asarray([len(ids) for ids in encoded], dtype=np.int64)
     tokens = np.asarray([index for ids in encoded for index in ids], dtype=np.int32)
     offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-    owner = np.asarray([caption.picture for caption in captions], dtype=np.int64)
+    owner = np.asarray([caption.image for caption in captions], dtype=np.int64)
 
     digest = hashlib.sha256()
-    digest.update("\n".join(f"{picture.id}\t{picture.split}" for picture in pictures).encode())
+    digest.update("\n".join(f"{image.id}\t{image.split}" for image in images).encode())
     digest.update("\n".join(vocabulary.words).encode())
     for array in (tokens, offsets, owner):
         digest.update(array.tobytes())
@@ -261,11 +261,11 @@ def write_pack(
         "root": root,
         "fingerprint": digest.hexdigest()[:16],
         "rules": rules,
-        "counts": {"pictures": len(pictures), "captions": len(captions), "words": len(vocabulary)},
+        "counts": {"pictures": len(images), "captions": len(captions), "words": len(vocabulary)},
     }
     with atomic_folder(folder) as partial:
-        write_lines(partial / "pictures.jsonl", [vars(picture) for picture in pictures])
-        write_lines(partial / "captions.jsonl", [vars(caption) for caption in captions])
+        write_lines(partial / "pictures.jsonl", [vars(image) for image in images])
+        write_lines(partial / "captions.jsonl", [_stored(caption) for caption in captions])
         vocabulary.save(partial / "vocabulary.json")
         save_array(partial / "tokens.npy", tokens)
         save_array(partial / "offsets.npy", offsets)
@@ -273,7 +273,7 @@ def write_pack(
         if phrases:
             write_lines(partial / "phrases.jsonl", [vars(phrase) for phrase in phrases])
         if detections:
-            write_lines(partial / "detections.jsonl", [vars(found) for found in detections])
+            write_lines(partial / "detections.jsonl", [_stored(found) for found in detections])
         for title, column in (columns or {}).items():
             write_json(partial / "columns" / f"{title}.json", {"per": column.per, **column.facts})
             save_array(partial / "columns" / f"{title}.npy", column.values)
@@ -282,3 +282,8 @@ def write_pack(
         write_json(partial / "report.json", report or {})
         write_json(partial / "pack.json", manifest)
     return Pack(folder)
+
+
+def _stored(row: Caption | Detections) -> dict[str, Any]:
+    """A line of captions.jsonl or detections.jsonl; the key "picture" is the format's, from its first version on."""
+    return {"picture" if name == "image" else name: value for name, value in vars(row).items()}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 
 from tellapart.data.pack import Caption, Phrase
-from tellapart.data.readers.entities import EntityPicture, Mention
+from tellapart.data.readers.entities import EntityImage, Mention
 from tellapart.data.readers.source import Skipped
 from tellapart.text.rules import TextRules
 from tellapart.text.tokens import Word
@@ -21,23 +21,23 @@ ALIKE = 0.5
 
 
 def join_phrases(
-    entities: Mapping[int, EntityPicture],
+    entities: Mapping[int, EntityImage],
     captions: Sequence[Caption],
     captions_of: Mapping[int, list[int]],
     rules: TextRules,
 ) -> tuple[list[Phrase], list[Skipped]]:
-    """Phrases of all captions. `entities` and `captions_of` are keyed by picture row."""
+    """Phrases of all captions. `entities` and `captions_of` are keyed by image row."""
     phrases: list[Phrase] = []
     skipped: list[Skipped] = []
-    for picture, annotated in entities.items():
-        rows = captions_of.get(picture, [])
+    for image, annotated in entities.items():
+        rows = captions_of.get(image, [])
         sentences = [rules.words_in_place(sentence.text) for sentence in annotated.sentences]
         words = [[word.text for word in sentence] for sentence in sentences]
         pairs = match_sentences([row[: rules.max_length] for row in words], [captions[row].words for row in rows])
         for number, sentence in enumerate(annotated.sentences):
             where = f"{annotated.where}, line {number + 1}"
             if number not in pairs:
-                reason = "no caption of the picture is like it, so its phrases are left out"
+                reason = "no caption of the image is like it, so its phrases are left out"
                 skipped.append(Skipped("unmatched sentence", sentence.text[:60], where, reason))
                 continue
             row = rows[pairs[number]]

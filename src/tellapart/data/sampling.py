@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack, Split
 from tellapart.data.views import Views
-from tellapart.errors import InputError
 
 LATER = {"later": True}
 """A field that recipes did not have at first: left out of their stored form while it has its default value."""
@@ -19,13 +19,13 @@ class Sampling:
     """How an epoch is cut into batches."""
 
     batch: int = 128
-    """Captions a batch; with `captions_each` set, pictures a batch."""
+    """Captions a batch; with `captions_each` set, images a batch."""
     captions_each: int | None = None
-    """None: captions are shuffled, each once an epoch. k: pictures are shuffled, each with k of its captions."""
+    """None: captions are shuffled, each once an epoch. k: images are shuffled, each with k of its captions."""
     split: str = "train"
     """The split to learn from; several joined by '+', such as train+restval."""
     what: str = "pairs"
-    """pairs, texts (sentences with no pictures), or pictures (with no sentences)."""
+    """pairs, texts (sentences with no images), or images (with no sentences)."""
     columns: tuple[str, ...] = ()
     """Pack columns that batches bring along."""
     longest: int | None = None
@@ -37,9 +37,9 @@ class Sampling:
     pixels: int = field(default=0, metadata=LATER)
     """Side of the square of pixels that batches bring, for a model with a backbone of its own; 0: none."""
     cut: float = field(default=1.0, metadata=LATER)
-    """With pixels: least share of a picture's area in the random part seen in training; 1: the middle, uncut."""
+    """With pixels: least share of an image's area in the random part seen in training; 1: the middle, uncut."""
     flip: bool = field(default=False, metadata=LATER)
-    """See half of the pictures mirrored, drawn anew for each batch. Of features this wants NAME-flip in the pack
+    """See half of the images mirrored, drawn anew for each batch. Of features this wants NAME-flip in the pack
     (`tellapart extract --flip`). Captions that say left or right, and annotated boxes, are not mirrored with them."""
 
     @property
@@ -52,44 +52,44 @@ class Draw:
     """The rows of one batch; `pictures` None means those that the captions belong to."""
 
     captions: np.ndarray
-    pictures: np.ndarray | None = None
+    images: np.ndarray | None = None
     seed: tuple[int, ...] | None = None
-    """Of how its pictures are seen, where mirroring and cutting are random."""
+    """Of how its images are seen, where mirroring and cutting are random."""
 
 
 def split_rows(pack: Pack, names: str) -> Split:
     parts = [pack.split(name) for name in names.split("+")]
-    return Split(np.concatenate([p.pictures for p in parts]), np.concatenate([p.captions for p in parts]))
+    return Split(np.concatenate([p.images for p in parts]), np.concatenate([p.captions for p in parts]))
 
 
 def captioned(pack: Pack, names: str) -> Split:
-    """Pictures of a split that have sentences in it, and those sentences; a split without any is refused."""
+    """Images of a split that have sentences in it, and those sentences; a split without any is refused."""
     rows = split_rows(pack, names)
     captions = rows.captions[pack.owner[rows.captions] >= 0]
     if not len(captions):
         raise InputError(
-            f"The split '{names}' of {pack.folder} has no captioned picture; choose another split, or prepare the "
+            f"The split '{names}' of {pack.folder} has no captioned image; choose another split, or prepare the "
             "pack with captions for it."
         )
     return Split(np.unique(pack.owner[captions]), captions)
 
 
-MATERIAL = {"pairs": "captioned pictures", "texts": "sentences without pictures", "pictures": "pictures"}
+MATERIAL = {"pairs": "captioned images", "texts": "sentences without images", "pictures": "pictures"}
 
 
 def rows_to_draw(pack: Pack, sampling: Sampling) -> np.ndarray:
-    """What an epoch is cut from: rows of captions, or of pictures where those are drawn. A split with none is
+    """What an epoch is cut from: rows of captions, or of images where those are drawn. A split with none is
     refused."""
     rows = split_rows(pack, sampling.split)
     unpaired = pack.owner[rows.captions] < 0
     if sampling.what == "pictures":
-        found = rows.pictures
+        found = rows.images
     elif sampling.what == "texts":
         found = rows.captions[unpaired]
     elif sampling.captions_each is None:
         found = rows.captions[~unpaired]
     else:
-        found = np.asarray([p for p in rows.pictures if pack.captions_of[p]], dtype=np.int64)
+        found = np.asarray([p for p in rows.images if pack.captions_of[p]], dtype=np.int64)
     if not len(found):
         raise InputError(
             f"The split '{sampling.split}' of {pack.folder} has no {MATERIAL[sampling.what]}, which this recipe needs "
@@ -127,7 +127,7 @@ def _draw(pack: Pack, rows: np.ndarray, sampling: Sampling, random: np.random.Ge
     return Draw(_some_captions(pack, rows, sampling.captions_each, random), rows)
 
 
-def steps_an_epoch(pack: Pack, sampling: Sampling) -> int:
+def steps_per_epoch(pack: Pack, sampling: Sampling) -> int:
     """How many batches `draw_epoch` gives."""
     parts = _parts(rows_to_draw(pack, sampling), sampling)
     return len(parts) if sampling.steps is None else sampling.steps
@@ -139,10 +139,10 @@ def _parts(rows: np.ndarray, sampling: Sampling) -> list[np.ndarray]:
     return parts[:-1] if sampling.drop_last and len(parts) > 1 and len(parts[-1]) < size else parts
 
 
-def _some_captions(pack: Pack, pictures: np.ndarray, each: int, random: np.random.Generator) -> np.ndarray:
+def _some_captions(pack: Pack, images: np.ndarray, each: int, random: np.random.Generator) -> np.ndarray:
     chosen = []
-    for picture in pictures:
-        own = pack.captions_of[picture]
+    for image in images:
+        own = pack.captions_of[image]
         if len(own) >= each:
             chosen.extend(random.permutation(own)[:each].tolist())
         else:
@@ -151,11 +151,11 @@ def _some_captions(pack: Pack, pictures: np.ndarray, each: int, random: np.rando
 
 
 def share_of_rank(draw: Draw, owner: np.ndarray, rank: int, world: int) -> Draw:
-    """One process's part of a global batch, cut by picture so that no picture stands in two parts."""
+    """One process's part of a global batch, cut by image so that no image stands in two parts."""
     if world == 1:
         return draw
-    if draw.pictures is not None:
-        mine = np.array_split(draw.pictures, world)[rank]
+    if draw.images is not None:
+        mine = np.array_split(draw.images, world)[rank]
         return Draw(draw.captions[np.isin(owner[draw.captions], mine)], mine, draw.seed)
     owners = owner[draw.captions]
     if len(owners) and owners.min() < 0:

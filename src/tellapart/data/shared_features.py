@@ -1,4 +1,4 @@
-"""Features that two packs of the same pictures have in common: finished ones never change, so one copy will do."""
+"""Features that two packs of the same images have in common: finished ones never change, so one copy will do."""
 
 from __future__ import annotations
 

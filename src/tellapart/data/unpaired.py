@@ -1,8 +1,8 @@
-"""Pictures from one pack, sentences from another: the data of captioning without pairs (R2M, section 3.1).
+"""Images from one pack, sentences from another: the data of captioning without pairs (R2M, section 3.1).
 
-The joined pack holds no caption of a picture to learn from, by construction: of the picture pack's captions only
-those of its test split are carried over, for scoring; every other sentence comes from the corpus and owns no picture.
-A share of the corpus is held out as `val`, so that a checkpoint can be chosen without a captioned picture either.
+The joined pack holds no caption of an image to learn from, by construction: of the image pack's captions only
+those of its test split are carried over, for scoring; every other sentence comes from the corpus and owns no image.
+A share of the corpus is held out as `val`, so that a checkpoint can be chosen without a captioned image either.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from tellapart.core.errors import InputError
+from tellapart.core.files import atomic_folder
 from tellapart.data.concepts_column import ConceptReport, annotate_concepts, check_concepts
-from tellapart.data.files import atomic_folder
-from tellapart.data.pack import NO_PICTURE, Caption, Pack, write_pack
+from tellapart.data.pack import NO_IMAGE, Caption, Pack, write_pack
 from tellapart.data.shared_features import share_features
-from tellapart.errors import InputError
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.vocabulary import Vocabulary
 
@@ -51,7 +51,7 @@ class Joined:
 
 
 def join_unpaired(
-    pictures: Pack,
+    images: Pack,
     corpus: Pack,
     folder: Path,
     dictionary: ConceptDictionary | None = None,
@@ -59,36 +59,36 @@ def join_unpaired(
     least_score: float = 0.3,
     most: int = 5,
 ) -> Joined:
-    """Write a pack of `pictures`' pictures and `corpus`' sentences with their concepts, in one go.
+    """Write a pack of `pictures`' images and `corpus`' sentences with their concepts, in one go.
 
-    Features of the picture pack come along (hard links where the disk allows), since its pictures keep their rows.
+    Features of the image pack come along (hard links where the disk allows), since its images keep their rows.
     """
     dictionary = dictionary or ConceptDictionary.coco()
     filters = filters or CorpusFilter()
-    _refuse_same(pictures, corpus, folder)
-    check_concepts(pictures, most)
+    _reject_same(images, corpus, folder)
+    check_concepts(images, most)
     vocabulary = corpus_vocabulary(corpus, dictionary, filters.least_count)
     kept, counts = filter_corpus(corpus, vocabulary, dictionary, filters)
     if not kept.any():
         raise InputError(
             f"No sentence of {corpus.folder} passes the filters ({counts}); loosen them or change the dictionary."
         )
-    captions = _corpus_captions(corpus, kept, filters.held_out) + _scored_captions(pictures)
-    rules: dict[str, Any] = dict(pictures.manifest.get("rules", {}))
-    rules |= {"unpaired": {"pictures": pictures.fingerprint, "corpus": corpus.fingerprint, "filters": asdict(filters)}}
+    captions = _corpus_captions(corpus, kept, filters.held_out) + _scored_captions(images)
+    rules: dict[str, Any] = dict(images.manifest.get("rules", {}))
+    rules |= {"unpaired": {"pictures": images.fingerprint, "corpus": corpus.fingerprint, "filters": asdict(filters)}}
     with atomic_folder(folder) as partial:  # features and concepts belong to it as much as the words do
         pack = write_pack(
             partial,
-            f"{pictures.manifest['name']} with {corpus.manifest['name']}",
-            os.path.abspath(pictures.folder / pictures.manifest.get("root", "")),
-            pictures.pictures,
+            f"{images.manifest['name']} with {corpus.manifest['name']}",
+            os.path.abspath(images.folder / images.manifest.get("root", "")),
+            images.images,
             captions,
             vocabulary,
             rules,
-            detections=list(pictures.detections.values()),
+            detections=list(images.detections.values()),
             report={"corpus": counts},
         )
-        share_features(pictures, partial)
+        share_features(images, partial)
         report = annotate_concepts(pack, dictionary, least_score, most)
     return Joined(Pack(folder), report, counts)
 
@@ -127,15 +127,15 @@ def filter_corpus(
     return kept, counts
 
 
-def _refuse_same(pictures: Pack, corpus: Pack, folder: Path) -> None:
-    if not pictures.pictures:
-        raise InputError(f"{pictures.folder} has no pictures; give the picture pack first and the corpus second.")
+def _reject_same(images: Pack, corpus: Pack, folder: Path) -> None:
+    if not images.images:
+        raise InputError(f"{images.folder} has no images; give the image pack first and the corpus second.")
     if (corpus.owner >= 0).any():
         raise InputError(
-            f"{corpus.folder} has captions of pictures; a corpus for learning without pairs must be prepared "
+            f"{corpus.folder} has captions of images; a corpus for learning without pairs must be prepared "
             "as text alone (`tellapart prepare FILE --format corpus`)."
         )
-    if Path(folder).resolve() in (pictures.folder.resolve(), corpus.folder.resolve()):
+    if Path(folder).resolve() in (images.folder.resolve(), corpus.folder.resolve()):
         raise InputError(f"{folder} is one of the packs to join; give the joined pack a folder of its own.")
 
 
@@ -147,16 +147,15 @@ def _corpus_captions(corpus: Pack, kept: np.ndarray, held_out: float) -> list[Ca
     if not apart:
         apart = set(np.random.default_rng(0).permutation(rows)[: round(held_out * len(rows))].tolist())
     return [
-        Caption(NO_PICTURE, read[row].text, read[row].words, "val" if row in apart else "train")
-        for row in rows.tolist()
+        Caption(NO_IMAGE, read[row].text, read[row].words, "val" if row in apart else "train") for row in rows.tolist()
     ]
 
 
-def _scored_captions(pictures: Pack) -> list[Caption]:
-    """Captions of test pictures only: metrics compare with them, and nothing else ever sees them."""
-    test = {row for row, picture in enumerate(pictures.pictures) if picture.split == SCORED_SPLIT}
+def _scored_captions(images: Pack) -> list[Caption]:
+    """Captions of test images only: metrics compare with them, and nothing else ever sees them."""
+    test = {row for row, image in enumerate(images.images) if image.split == SCORED_SPLIT}
     return [
-        Caption(caption.picture, caption.text, caption.words, SCORED_SPLIT)
-        for caption in pictures.captions
-        if caption.picture in test
+        Caption(caption.image, caption.text, caption.words, SCORED_SPLIT)
+        for caption in images.captions
+        if caption.image in test
     ]

@@ -10,19 +10,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.captioning.fast_path import as_captioner, predictions
+from tellapart.core.errors import InputError
+from tellapart.core.protocols import Captioner
 from tellapart.data.pack import Split
 from tellapart.data.sampling import captioned
-from tellapart.decoding import Constraints, Decoded, bad_endings, beam, greedy
-from tellapart.errors import InputError
 from tellapart.losses.likelihood import WordCrossEntropy
-from tellapart.metrics.bleu import bleu
-from tellapart.metrics.cider import cider_d
-from tellapart.metrics.meteor import meteor
-from tellapart.metrics.ptb import tokenize
-from tellapart.metrics.rouge import rouge_l
+from tellapart.metrics.captions.bleu import bleu
+from tellapart.metrics.captions.cider import cider_d
+from tellapart.metrics.captions.meteor.score import meteor
+from tellapart.metrics.captions.ptb.tokenise import tokenize
+from tellapart.metrics.captions.rouge import rouge_l
+from tellapart.models.captioners.fast_path import as_captioner, predictions
+from tellapart.models.decoding import Constraints, Decoded, bad_endings, beam, greedy
 from tellapart.objectives.context import Context
-from tellapart.protocols import Captioner
 from tellapart.text.vocabulary import PAD
 
 CHUNK = 256
@@ -41,7 +41,7 @@ def validate_captions(model: nn.Module, context: Context, split: str) -> dict[st
     was_training = model.training
     model.eval()
     figures = {"loss": mean_loss(captioner, context, rows.captions)}
-    figures["cider"] = token_cider(context, rows.pictures, decode(captioner, context, rows.pictures, width=1).tokens)
+    figures["cider"] = token_cider(context, rows.images, decode(captioner, context, rows.images, width=1).tokens)
     model.train(was_training)
     return figures
 
@@ -55,20 +55,20 @@ def evaluate_captions(model: nn.Module, context: Context, split: str) -> dict[st
     captioner, rows = to_caption(model, context, split)
     was_training = model.training
     model.eval()
-    said = decode(captioner, context, rows.pictures, width=3)
+    said = decode(captioner, context, rows.images, width=3)
     figures = {
         "loss": mean_loss(captioner, context, rows.captions),
-        **score_sentences(context, rows.pictures, said.tokens),
+        **score_sentences(context, rows.images, said.tokens),
     }
     model.train(was_training)
     return figures
 
 
-def score_sentences(context: Context, pictures: np.ndarray, tokens: Tensor) -> dict[str, float]:
-    """BLEU-1 to 4, METEOR, ROUGE-L and CIDEr of one caption (words, END, PAD) for each of these pictures."""
+def score_sentences(context: Context, image_rows: np.ndarray, tokens: Tensor) -> dict[str, float]:
+    """BLEU-1 to 4, METEOR, ROUGE-L and CIDEr of one caption (words, END, PAD) for each of these images."""
     pack = context.pack
     candidates = tokenize(context.inputs.vocabulary.decode(row) for row in tokens.tolist())
-    groups = [[pack.captions[caption].text for caption in pack.captions_of[int(picture)]] for picture in pictures]
+    groups = [[pack.captions[caption].text for caption in pack.captions_of[int(image)]] for image in image_rows]
     words = iter(tokenize(text for group in groups for text in group))
     references = [[next(words) for _ in group] for group in groups]
     figures = {f"bleu{n}": score.corpus for n, score in enumerate(bleu(candidates, references), start=1)}
@@ -79,7 +79,7 @@ def score_sentences(context: Context, pictures: np.ndarray, tokens: Tensor) -> d
 
 
 def mean_loss(model: Captioner, context: Context, captions: np.ndarray) -> float:
-    """Cross-entropy a word over these captions of the pack, each with its own picture."""
+    """Cross-entropy a word over these captions of the pack, each with its own image."""
     loss, total, count = WordCrossEntropy(), 0.0, 0
     for rows in _chunks(captions):
         batch = context.batches.batch(rows)
@@ -93,17 +93,17 @@ def mean_loss(model: Captioner, context: Context, captions: np.ndarray) -> float
 def decode(
     model: Captioner,
     context: Context,
-    pictures: np.ndarray,
+    image_rows: np.ndarray,
     width: int = 3,
     length_power: float = 0.0,
     end_well: bool = False,
 ) -> Decoded:
-    """One caption for each of these pictures of the pack, in order: beam search, or greedy for width 1."""
-    if not len(pictures):
-        raise InputError(f"There is no picture of {context.pack.folder} to caption here; choose a split that has some.")
+    """One caption for each of these images of the pack, in order: beam search, or greedy for width 1."""
+    if not len(image_rows):
+        raise InputError(f"There is no image of {context.pack.folder} to caption here; choose a split that has some.")
     constraints = Constraints(bad_endings=bad_endings(context.inputs.vocabulary) if end_well else ())
     parts = []
-    for rows in _chunks(pictures):
+    for rows in _chunks(image_rows):
         images = context.batches.images(rows)
         if width == 1:
             parts.append(greedy(model, images, MAX_WORDS, constraints))
@@ -129,12 +129,12 @@ def join(parts: list[Decoded]) -> Decoded:
     )
 
 
-def token_cider(context: Context, pictures: np.ndarray, tokens: Tensor) -> float:
-    """Mean CIDEr-D on word ids, END a word, document frequencies from these pictures' own captions."""
-    references, owner = references_of(context, pictures)
-    groups: list[list[str]] = [[] for _ in pictures]
-    for picture, sentence in zip(owner.tolist(), _spelled(references)):
-        groups[picture].append(sentence)
+def token_cider(context: Context, image_rows: np.ndarray, tokens: Tensor) -> float:
+    """Mean CIDEr-D on word ids, END a word, document frequencies from these images' own captions."""
+    references, owner = references_of(context, image_rows)
+    groups: list[list[str]] = [[] for _ in image_rows]
+    for image, sentence in zip(owner.tolist(), _spelled(references)):
+        groups[image].append(sentence)
     return cider_d(_spelled(tokens), groups).corpus
 
 
@@ -143,10 +143,10 @@ def _spelled(tokens: Tensor) -> list[str]:
     return [" ".join(str(word) for word in row if word != PAD) for row in tokens.tolist()]
 
 
-def references_of(context: Context, pictures: np.ndarray) -> tuple[Tensor, Tensor]:
-    """All captions of these pictures as words, END, PAD [C, T], and whose they are [C] (rows of
+def references_of(context: Context, image_rows: np.ndarray) -> tuple[Tensor, Tensor]:
+    """All captions of these images as words, END, PAD [C, T], and whose they are [C] (rows of
     `pictures`)."""
-    rows = [context.pack.captions_of[int(picture)] for picture in pictures]
+    rows = [context.pack.captions_of[int(image)] for image in image_rows]
     owner = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     texts = context.batches.texts(np.asarray([caption for row in rows for caption in row], dtype=np.int64))
     return texts.tokens[:, 1:].cpu(), torch.from_numpy(owner)

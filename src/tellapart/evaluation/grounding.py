@@ -13,18 +13,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tellapart.captioning.fast_path import predictions
+from tellapart.core.errors import InputError
+from tellapart.core.protocols import Captioner
+from tellapart.core.types import Batch
 from tellapart.data.object_words import ObjectWords, open_objects
 from tellapart.data.sampling import split_rows
-from tellapart.decoding import greedy
-from tellapart.errors import InputError
 from tellapart.evaluation.captions import MAX_WORDS, score_sentences, token_cider
 from tellapart.evaluation.region_bounds import region_bounds
 from tellapart.losses.likelihood import WordCrossEntropy
-from tellapart.matching.trusted import ALL, AMONG, Trusted, has_detections
-from tellapart.matching.word_attention import LookingMatcher, word_attention
-from tellapart.metrics.boxes import best_overlap, picture_sizes
-from tellapart.metrics.grounding import (
+from tellapart.metrics.grounding.attention import (
     THRESHOLD,
     GroundingOutcomes,
     Outcomes,
@@ -36,10 +33,13 @@ from tellapart.metrics.grounding import (
     hallucination,
     judge_captions,
 )
-from tellapart.metrics.grounding_intervals import accuracy_samples, draws, interval, score_samples
+from tellapart.metrics.grounding.bootstrap import accuracy_samples, draws, interval, score_samples
+from tellapart.metrics.grounding.boxes import best_overlap, image_sizes
+from tellapart.models.captioners.fast_path import predictions
+from tellapart.models.decoding import greedy
+from tellapart.models.matchers.detected_attention import ALL, AMONG, Trusted, has_detections
+from tellapart.models.matchers.word_attention import AttendingMatcher, word_attention
 from tellapart.objectives.context import Context
-from tellapart.protocols import Captioner
-from tellapart.types import Batch
 
 CHUNK = 256
 
@@ -49,7 +49,7 @@ class Grounding:
     """All judgements of a model on a split; `captions` and `said` are None for a matcher."""
 
     classes: tuple[str, ...]
-    pictures: np.ndarray  # [I] rows of the pack, rising: those judged
+    image_rows: np.ndarray  # [I] rows of the pack, rising: those judged
     attention: Outcomes
     captions: GroundingOutcomes | None
     figures: dict[str, float]
@@ -63,7 +63,7 @@ def evaluate_grounding(model: nn.Module, context: Context, split: str) -> dict[s
 
 
 def evaluate_grounding_fully(model: nn.Module, context: Context, split: str) -> dict[str, float]:
-    """`evaluate_grounding` with 95% intervals over pictures, what regions allow, and the greedy captions' scores."""
+    """`evaluate_grounding` with 95% intervals over images, what regions allow, and the greedy captions' scores."""
     return _full_figures(ground(model, context, split), context, split)
 
 
@@ -79,8 +79,8 @@ def _full_figures(found: Grounding, context: Context, split: str) -> dict[str, f
     figures = dict(found.figures)
     if found.said is not None:
         figures["token_cider"] = figures.pop("cider")
-        figures |= score_sentences(context, found.pictures, found.said)
-    samples = drawn_figures(found, draws(len(found.pictures)))
+        figures |= score_sentences(context, found.image_rows, found.said)
+    samples = drawn_figures(found, draws(len(found.image_rows)))
     for name, values in samples.items():
         figures[f"{name}_low"], figures[f"{name}_high"] = interval(values)
     assert context.store is not None
@@ -88,20 +88,20 @@ def _full_figures(found: Grounding, context: Context, split: str) -> dict[str, f
 
 
 def drawn_figures(found: Grounding, drawn: np.ndarray) -> dict[str, np.ndarray]:
-    """Attention accuracy and both F1s [S] on drawn pictures; drawn [S, I] counts how often each was drawn."""
+    """Attention accuracy and both F1s [S] on drawn images; drawn [S, I] counts how often each was drawn."""
     classes = len(found.classes)
-    samples = {"attention_accuracy": accuracy_samples(found.attention, found.pictures, classes, drawn)}
+    samples = {"attention_accuracy": accuracy_samples(found.attention, found.image_rows, classes, drawn)}
     if found.captions is not None:
-        samples |= score_samples(found.captions, found.pictures, classes, drawn)
+        samples |= score_samples(found.captions, found.image_rows, classes, drawn)
     return samples
 
 
 def to_ground(
     model: nn.Module, context: Context, split: str
-) -> tuple[Captioner | LookingMatcher, ObjectWords, np.ndarray]:
+) -> tuple[Captioner | AttendingMatcher, ObjectWords, np.ndarray]:
     """The model once it is known to look with words, and the objects and captions [C] it is to be judged by."""
     objects = open_objects(context.pack)
-    if not isinstance(model, Captioner | LookingMatcher):
+    if not isinstance(model, Captioner | AttendingMatcher):
         raise InputError(f"{type(model).__name__} neither captions nor looks with words, so its gaze cannot be judged.")
     if context.store is None or context.store.boxes is None:
         raise InputError("Grounding is measured on features that have boxes; train and evaluate on grid or regions.")
@@ -113,9 +113,9 @@ def to_ground(
 
 
 def ground(model: nn.Module, context: Context, split: str) -> Grounding:
-    """Judge a captioner or a matcher on the annotated pictures of a split."""
+    """Judge a captioner or a matcher on the annotated images of a split."""
     looking, objects, captions = to_ground(model, context, split)
-    pictures = np.unique(context.pack.owner[captions])
+    image_rows = np.unique(context.pack.owner[captions])
     was_training = model.training
     model.eval()
     try:
@@ -123,12 +123,12 @@ def ground(model: nn.Module, context: Context, split: str) -> Grounding:
             attention, losses = _read(looking, context, objects, captions)
             figures = _accuracies(attention, len(objects.classes)) | losses
             judged, said = None, None
-            if not isinstance(looking, LookingMatcher):
-                judged, said, spoken = _speak(looking, context, objects, pictures, captions)
+            if not isinstance(looking, AttendingMatcher):
+                judged, said, spoken = _speak(looking, context, objects, image_rows, captions)
                 figures |= spoken
     finally:
         model.train(was_training)
-    return Grounding(objects.classes, pictures, attention[ALL], judged, figures, said)
+    return Grounding(objects.classes, image_rows, attention[ALL], judged, figures, said)
 
 
 def _accuracies(attention: dict[str, Outcomes], classes: int) -> dict[str, float]:
@@ -141,19 +141,19 @@ def _accuracies(attention: dict[str, Outcomes], classes: int) -> dict[str, float
 
 
 def _read(
-    model: Captioner | LookingMatcher, context: Context, objects: ObjectWords, captions: np.ndarray
+    model: Captioner | AttendingMatcher, context: Context, objects: ObjectWords, captions: np.ndarray
 ) -> tuple[dict[str, Outcomes], dict[str, float]]:
     """Where annotated words of true sentences look; a matcher's also if they looked at regions alone that a detector
     vouches for. For a captioner also the loss a word."""
-    among = AMONG if isinstance(model, LookingMatcher) and has_detections(context.store) else (ALL,)
+    among = AMONG if isinstance(model, AttendingMatcher) and has_detections(context.store) else (ALL,)
     kept_to = {name: Trusted(name, context.store, context.device) for name in among}
     parts: dict[str, list[Outcomes]] = {name: [] for name in among}
     loss, total, count = WordCrossEntropy(), 0.0, 0
     boxes, mask = objects.padded_boxes
-    sizes = picture_sizes(context.pack.pictures)
+    sizes = image_sizes(context.pack.images)
     for rows in chunks(captions):
         batch = context.batches.batch(rows)
-        if isinstance(model, LookingMatcher):
+        if isinstance(model, AttendingMatcher):
             attention = word_attention(model, batch.images, batch.texts, batch.owner)[:, 1:-1]
         else:
             found = predictions(model, batch.images, batch.texts.tokens, batch.owner)
@@ -170,19 +170,19 @@ def _read(
         words = words[objects.place[words] < read[place_of[objects.caption[words]]]]
         sentence = torch.from_numpy(place_of[objects.caption[words]])
         looks = attention[sentence, torch.from_numpy(objects.place[words])]  # [w, R]
-        picture = context.pack.owner[objects.caption[words]]
+        image = context.pack.owner[objects.caption[words]]
         for name, kept in kept_to.items():
-            weights = kept(looks, torch.from_numpy(picture).to(looks.device))
+            weights = kept(looks, torch.from_numpy(image).to(looks.device))
             box = _box_looked_at(batch, weights, sentence.to(batch.owner.device))
-            hit = best_overlap(box, boxes[words], mask[words], sizes[picture]) > THRESHOLD
+            hit = best_overlap(box, boxes[words], mask[words], sizes[image]) > THRESHOLD
             # A word that a matcher passes over looks nowhere, and nowhere is never right.
             hit &= (weights.sum(-1) > 0).cpu().numpy()
-            parts[name].append(Outcomes(picture, objects.word_class[words], hit))
+            parts[name].append(Outcomes(image, objects.word_class[words], hit))
     return {name: _joined(part) for name, part in parts.items()}, {"loss": total / count} if count else {}
 
 
 def _joined(parts: list[Outcomes]) -> Outcomes:
-    return Outcomes(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("picture", "word_class", "hit")))
+    return Outcomes(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("image", "word_class", "hit")))
 
 
 def _box_looked_at(batch: Batch, weights: Tensor, sentence: Tensor) -> np.ndarray:
@@ -193,12 +193,12 @@ def _box_looked_at(batch: Batch, weights: Tensor, sentence: Tensor) -> np.ndarra
 
 
 def _speak(
-    model: Captioner, context: Context, objects: ObjectWords, pictures: np.ndarray, captions: np.ndarray
+    model: Captioner, context: Context, objects: ObjectWords, image_rows: np.ndarray, captions: np.ndarray
 ) -> tuple[GroundingOutcomes, Tensor, dict[str, float]]:
     """Greedy captions, judged against every reference."""
     class_of = torch.from_numpy(objects.vocabulary_class.astype(np.int64)).to(context.device)
     parts, tokens = [], []
-    for rows in chunks(pictures):
+    for rows in chunks(image_rows):
         images = context.batches.images(rows)
         said = greedy(model, images, MAX_WORDS)
         assert said.attention is not None and images.boxes is not None
@@ -210,15 +210,15 @@ def _speak(
         )
         tokens.append(said.tokens.cpu())
     spoken = Spoken(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("picture", "word_class", "box"))
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("image", "word_class", "box"))
     )
     longest = max(part.shape[1] for part in tokens)
     whole = torch.cat([torch.nn.functional.pad(part, (0, longest - part.shape[1])) for part in tokens])
-    outcomes = judge_captions(spoken, references_of(context, objects, captions), picture_sizes(context.pack.pictures))
-    mentioned, owner = _mentioned(context, objects, pictures)
-    figures = {"cider": token_cider(context, pictures, whole)}
+    outcomes = judge_captions(spoken, references_of(context, objects, captions), image_sizes(context.pack.images))
+    mentioned, owner = _mentioned(context, objects, image_rows)
+    figures = {"cider": token_cider(context, image_rows, whole)}
     figures |= grounding_scores(outcomes, len(objects.classes))
-    return outcomes, whole, figures | hallucination(spoken, len(pictures), mentioned, owner)
+    return outcomes, whole, figures | hallucination(spoken, len(image_rows), mentioned, owner)
 
 
 def references_of(context: Context, objects: ObjectWords, captions: np.ndarray) -> References:
@@ -240,11 +240,11 @@ def references_of(context: Context, objects: ObjectWords, captions: np.ndarray) 
     )
 
 
-def _mentioned(context: Context, objects: ObjectWords, pictures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Classes that any word of any caption of these pictures mentions, phrases or not, and whose captions those are."""
+def _mentioned(context: Context, objects: ObjectWords, image_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Classes that any word of any caption of these images mentions, phrases or not, and whose captions those are."""
     token = np.flatnonzero(objects.token_class >= 0)
     owner = context.pack.owner[np.searchsorted(context.pack.offsets, token, side="right") - 1]
-    inside = np.isin(owner, pictures)
+    inside = np.isin(owner, image_rows)
     return objects.token_class[token[inside]].astype(np.int64), owner[inside]
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellapart.core.errors import InputError
+from tellapart.data.feature_store import FeatureStore
 from tellapart.data.object_words import open_objects
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import split_rows
-from tellapart.errors import InputError
-from tellapart.metrics.boxes import overlap, picture_sizes
-from tellapart.metrics.grounding import THRESHOLD, Outcomes, attention_accuracy
-from tellapart.vision.store import FeatureStore
+from tellapart.metrics.grounding.attention import THRESHOLD, Outcomes, attention_accuracy
+from tellapart.metrics.grounding.boxes import image_sizes, overlap
 
 AT_ONCE = 4096
 """Words whose regions are compared with their boxes in one go."""
@@ -24,14 +24,14 @@ def region_bounds(pack: Pack, store: FeatureStore, split: str) -> dict[str, floa
         raise InputError(f"The features {store.name} have no boxes, so nothing in them can be looked at.")
     objects = open_objects(pack)
     words = objects.of_captions(split_rows(pack, split).captions)
-    picture = pack.owner[objects.caption[words]]
+    image = pack.owner[objects.caption[words]]
     boxes, mask = objects.padded_boxes
-    sizes = picture_sizes(pack.pictures)
+    sizes = image_sizes(pack.images)
     parts: dict[str, list[np.ndarray]] = {"ceiling": [], "chance": [], "first": []}
     for start in range(0, len(words), AT_ONCE):
         part = np.arange(start, min(start + AT_ONCE, len(words)))
-        where, real = store.gather(picture[part])  # [w, R]
-        size = sizes[picture[part]][:, None]
+        where, real = store.gather(image[part])  # [w, R]
+        size = sizes[image[part]][:, None]
         regions = np.asarray(store.boxes[where], np.float64) * size  # [w, R, 4]
         found = overlap(regions[:, :, None], (boxes[words[part]] * size)[:, None])  # [w, R, K]
         found = np.where(mask[words[part]][:, None] & real[:, :, None], found, 0.0)
@@ -41,7 +41,7 @@ def region_bounds(pack: Pack, store: FeatureStore, split: str) -> dict[str, floa
         parts["first"].append(right[:, 0])
     figures = {}
     for name, hits in parts.items():
-        outcomes = Outcomes(picture, objects.word_class[words], np.concatenate([np.zeros(0), *hits]))
+        outcomes = Outcomes(image, objects.word_class[words], np.concatenate([np.zeros(0), *hits]))
         both = attention_accuracy(outcomes, len(objects.classes))
         figures[f"region_{name}"] = both["attention_accuracy"]
         figures[f"region_{name}_words"] = both["attention_accuracy_words"]

@@ -1,4 +1,4 @@
-"""How well a matcher finds: encode a split, score all pictures with all sentences in chunks, and measure."""
+"""How well a matcher finds: encode a split, score all images with all sentences in chunks, and measure."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tellapart.core.errors import InputError
+from tellapart.core.protocols import Matcher
+from tellapart.core.types import Encoded
 from tellapart.data.pack import CAPTION_IDS, Split
 from tellapart.data.sampling import captioned
-from tellapart.errors import InputError
-from tellapart.metrics.bootstrap import intervals
-from tellapart.metrics.cxc import cxc_positives, cxc_recall, ratings_among, read_cxc
-from tellapart.metrics.ndcg import ndcg, rouge_relevance
-from tellapart.metrics.recall import own_sentences, r_precision, recall, retrieval_ranks, thousand_folds
+from tellapart.metrics.retrieval.bootstrap import intervals
+from tellapart.metrics.retrieval.cxc import cxc_positives, cxc_recall, ratings_among, read_cxc
+from tellapart.metrics.retrieval.ndcg import ndcg, rouge_relevance
+from tellapart.metrics.retrieval.recall import own_sentences, r_precision, recall, retrieval_ranks, thousand_folds
 from tellapart.objectives.context import Context
-from tellapart.protocols import Matcher
-from tellapart.types import Encoded
 
 CHUNK = 256
-"""Pictures, and sentences, encoded in one go."""
+"""Images, and sentences, encoded in one go."""
 NDCG_CAPTIONS = 6000
 """nDCG compares every caption with every other: seconds for 5,000 of them, minutes for 25,000. Larger splits
 go without; `rouge_relevance` and `ndcg` are there to be called."""
@@ -30,11 +30,11 @@ go without; `rouge_relevance` and `ndcg` are there to be called."""
 
 @dataclass(frozen=True)
 class SplitScores:
-    """All pictures of a split against all their sentences; rows and columns follow the pack."""
+    """All images of a split against all their sentences; rows and columns follow the pack."""
 
     scores: Tensor  # [I, C] on the CPU
     owner: Tensor  # [C], row of `scores`
-    pictures: np.ndarray  # [I] rows of the pack
+    image_rows: np.ndarray  # [I] rows of the pack
     captions: np.ndarray  # [C] rows of the pack
 
 
@@ -55,7 +55,7 @@ def evaluate_retrieval_fully(model: nn.Module, context: Context, split: str) -> 
 def full_measures(found: SplitScores, texts: Sequence[str]) -> dict[str, float]:
     """All measures of a score matrix; `texts` are its captions, for nDCG."""
     measures = recall(found.scores, found.owner)
-    measures["i2t_r_precision"] = r_precision(found.scores, own_sentences(found.owner, len(found.pictures)))
+    measures["i2t_r_precision"] = r_precision(found.scores, own_sentences(found.owner, len(found.image_rows)))
     if len(texts) <= NDCG_CAPTIONS:
         measures["t2i_ndcg_rouge"] = ndcg(found.scores, rouge_relevance(texts, found.owner))
     for name, interval in intervals(retrieval_ranks(found.scores, found.owner)).items():
@@ -74,10 +74,10 @@ def evaluate_with_cxc(model: nn.Module, context: Context, split: str, files: Seq
     ratings = [rating for path in files for rating in read_cxc(path)]
     found = score_split(model, context, split)
     ids = pack.column(CAPTION_IDS).values[found.captions].tolist()
-    names = [Path(pack.pictures[row].file or pack.pictures[row].id).stem for row in found.pictures]
+    names = [Path(pack.images[row].file or pack.images[row].id).stem for row in found.image_rows]
     if not ratings_among(ratings, names, ids):
         raise InputError(
-            f"None of the {len(ratings)} CxC ratings is of a picture and a caption of the split '{split}' of "
+            f"None of the {len(ratings)} CxC ratings is of an image and a caption of the split '{split}' of "
             f"{pack.folder}; sits_val.csv goes with COCO's val split by Karpathy, sits_test.csv with his test split."
         )
     figures = full_measures(found, [pack.captions[row].text for row in found.captions])
@@ -95,8 +95,8 @@ def to_match(model: nn.Module, context: Context, split: str) -> tuple[Matcher, S
 def score_split(model: nn.Module, context: Context, split: str, chunk: int = CHUNK) -> SplitScores:
     """The score matrix of a split. Sentences are encoded shortest first, so that little is padded."""
     matcher, rows = to_match(model, context, split)
-    pictures, captions = rows.pictures, rows.captions
-    owner = torch.from_numpy(np.searchsorted(pictures, context.pack.owner[captions]))
+    image_rows, captions = rows.images, rows.captions
+    owner = torch.from_numpy(np.searchsorted(image_rows, context.pack.owner[captions]))
     lengths = context.pack.offsets[captions + 1] - context.pack.offsets[captions]
     order = np.argsort(lengths, kind="stable")
     was_training = model.training
@@ -108,16 +108,16 @@ def score_split(model: nn.Module, context: Context, split: str, chunk: int = CHU
                 for start in range(0, len(captions), chunk)
             ]
             parts = [
-                _score_rows(matcher, context, pictures[start : start + chunk], texts)
-                for start in range(0, len(pictures), chunk)
+                _score_rows(matcher, context, image_rows[start : start + chunk], texts)
+                for start in range(0, len(image_rows), chunk)
             ]
     finally:
         model.train(was_training)
-    scores = torch.empty(len(pictures), len(captions))
+    scores = torch.empty(len(image_rows), len(captions))
     scores[:, torch.from_numpy(order)] = torch.cat(parts)
-    return SplitScores(scores, owner, pictures, captions)
+    return SplitScores(scores, owner, image_rows, captions)
 
 
-def _score_rows(model: Matcher, context: Context, pictures: np.ndarray, texts: list[Encoded]) -> Tensor:
-    images = model.encode_image(context.batches.images(pictures))
+def _score_rows(model: Matcher, context: Context, image_rows: np.ndarray, texts: list[Encoded]) -> Tensor:
+    images = model.encode_image(context.batches.images(image_rows))
     return torch.cat([model.score(images, part).float() for part in texts], dim=1).cpu()  # [i, C]

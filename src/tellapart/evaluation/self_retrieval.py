@@ -1,9 +1,9 @@
-"""Self-retrieval (paper 1, section 4.1): does a caption find the picture it was written for among all others?
+"""Self-retrieval (paper 1, section 4.1): does a caption find the image it was written for among all others?
 
-Every caption is scored with every picture by the captioner itself, ln p(c | I_j): a thousand captions and pictures are
-a million sentences. Three things make that quick: the tree of prefixes (decoding/prefixes.py), so that words captions
-share are read once a picture; a picture's side computed once; and the words' share of a step computed once for all
-pictures where the captioner can (`advance`).
+Every caption is scored with every image by the captioner itself, ln p(c | I_j): a thousand captions and images are
+a million sentences. Three things make that quick: the tree of prefixes (`models.decoding.prefixes`), so that words captions
+share are read once an image; an image's side computed once; and the words' share of a step computed once for all
+images where the captioner can (`advance`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.captioning.fast_path import SharedCaptioner, as_captioner, heard_once
-from tellapart.decoding.prefixes import Level, Prefixes, prefix_tree
+from tellapart.core.protocols import Captioner
+from tellapart.core.types import Images, State
 from tellapart.evaluation.captions import decode
-from tellapart.metrics.self_retrieval import self_retrieval as recalls
+from tellapart.metrics.retrieval.self_retrieval import self_retrieval as recalls
+from tellapart.models.captioners.fast_path import SharedCaptioner, as_captioner, heard_once
+from tellapart.models.decoding.prefixes import Level, Prefixes, prefix_tree
 from tellapart.objectives.context import Context
-from tellapart.protocols import Captioner
 from tellapart.text.vocabulary import START
-from tellapart.types import Images, State
 
 RANKS = (1, 5, 50, 500)
 SENTENCES_AT_ONCE = 2000
@@ -32,9 +32,9 @@ SENTENCES_AT_ONCE = 2000
 class Portions:
     """How much is computed at once."""
 
-    pictures: int
+    image_rows: int
     rows: int
-    """Prefixes with a picture in one step."""
+    """Prefixes with an image in one step."""
     summed: int
     """Of these, in one sum over all words."""
     state: int
@@ -53,20 +53,20 @@ def portions(device: torch.device) -> Portions:
 
 @torch.no_grad()
 def self_retrieval(model: nn.Module, context: Context, split: str, width: int = 3) -> dict[str, float]:
-    """Top-1, 5, 50 and 500 recall in percent: one beam-search caption a picture, each against all pictures."""
+    """Top-1, 5, 50 and 500 recall in percent: one beam-search caption an image, each against all images."""
     captioner, was_training = as_captioner(model), model.training
     model.eval()
-    pictures = context.pack.split(split).pictures
-    tokens = decode(captioner, context, pictures, width).tokens
-    scores = score_captions(captioner, context, pictures, tokens, quickest_sum(context.device))  # [C, I]
+    image_rows = context.pack.split(split).images
+    tokens = decode(captioner, context, image_rows, width).tokens
+    scores = score_captions(captioner, context, image_rows, tokens, quickest_sum(context.device))  # [C, I]
     model.train(was_training)
     return top_recalls(scores)
 
 
 def top_recalls(scores: Tensor) -> dict[str, float]:
-    """From scores [C, I] whose diagonal holds each caption with its own picture.
+    """From scores [C, I] whose diagonal holds each caption with its own image.
 
-    Pictures with the same score as a caption's own stand before it: a model that ignores the picture gets nothing.
+    Images with the same score as a caption's own stand before it: a model that ignores the image gets nothing.
     """
     return recalls(scores, cutoffs=tuple(rank for rank in RANKS if rank <= scores.shape[1]))
 
@@ -74,31 +74,31 @@ def top_recalls(scores: Tensor) -> dict[str, float]:
 def score_captions(
     model: Captioner,
     context: Context,
-    pictures: np.ndarray,
+    image_rows: np.ndarray,
     tokens: Tensor,
     normaliser: torch.dtype = torch.float32,
 ) -> Tensor:
-    """ln p of every caption (words, END, PAD) [C, T] given every one of these pictures of the pack: [C, I]."""
+    """ln p of every caption (words, END, PAD) [C, T] given every one of these images of the pack: [C, I]."""
     unique, row = torch.unique(tokens, dim=0, return_inverse=True)  # sorted, so that neighbours share beginnings
     trees = [prefix_tree(part) for part in unique.split(SENTENCES_AT_ONCE)]
     columns = []
-    each = portions(context.device).pictures
-    for first in range(0, len(pictures), each):
-        images = context.batches.images(pictures[first : first + each])
+    each = portions(context.device).image_rows
+    for first in range(0, len(image_rows), each):
+        images = context.batches.images(image_rows[first : first + each])
         columns.append(torch.cat([score_tree(model, images, tree, normaliser) for tree in trees]))  # [U, each]
     return torch.cat(columns, 1)[row]
 
 
 @torch.no_grad()
 def score_tree(model: Captioner, images: Images, tree: Prefixes, normaliser: torch.dtype = torch.float32) -> Tensor:
-    """ln p of the tree's sentences given each of some pictures [C, I].
+    """ln p of the tree's sentences given each of some images [C, I].
 
     normaliser: precision of the matrix products of a step and of the sum over all words, the bulk of the work. bfloat16
     is twice as fast on recent processors and moves a sentence by about two hundredths of a nat; memories between words
     are kept in full, and so is each sentence's own words' share.
     """
     state = model.start(images)
-    shared = set(getattr(model, "picture_state", ()))
+    shared = set(getattr(model, "image_state", ()))
     size = sum(value[0].numel() * value.element_size() for name, value in state.items() if name not in shared)
     widest = max(len(level.word) for level in tree.levels)
     together = max(1, portions(images.features.device).state // (size * widest))
@@ -111,24 +111,24 @@ def score_tree(model: Captioner, images: Images, tree: Prefixes, normaliser: tor
 
 
 def _walk(model: Captioner, state: State, tree: Prefixes, reader: Reader | None) -> Tensor:
-    """ln p of every prefix of the tree for P pictures [P, prefixes of all levels].
+    """ln p of every prefix of the tree for P images [P, prefixes of all levels].
 
-    A level is taken some pictures at a time (`Portions`).
+    A level is taken some images at a time (`Portions`).
     """
     first = next(iter(state.values()))
-    pictures, device = len(first), first.device
-    shared = set(getattr(model, "picture_state", ()))  # one row a picture; the rest of the state has one a prefix
+    image_rows, device = len(first), first.device
+    shared = set(getattr(model, "image_state", ()))  # one row an image; the rest of the state has one a prefix
     memory = [name for name in state if name not in shared]
     words = torch.full((1,), START, device=device)
-    total = torch.zeros(pictures, 1, device=device)  # of the prefixes about to be read
+    total = torch.zeros(image_rows, 1, device=device)  # of the prefixes about to be read
     found = []
     for depth, level in enumerate(tree.levels):
         read, goes_on = len(words), level.parent[level.kept]
         each = max(1, portions(device).rows // read)
         said = []
-        after = {name: state[name].new_empty(pictures, len(goes_on), *state[name].shape[1:]) for name in memory}
-        for start in range(0, pictures, each):
-            end = min(pictures, start + each)
+        after = {name: state[name].new_empty(image_rows, len(goes_on), *state[name].shape[1:]) for name in memory}
+        for start in range(0, image_rows, each):
+            end = min(image_rows, start + each)
             some = {
                 name: value[start:end] if name in shared else value[start * read : end * read]
                 for name, value in state.items()
@@ -146,16 +146,16 @@ def _walk(model: Captioner, state: State, tree: Prefixes, reader: Reader | None)
     return torch.cat(found, 1)
 
 
-def _words_plain(model: Captioner, words: Tensor, state: State, level: Level, pictures: int) -> tuple[Tensor, State]:
+def _words_plain(model: Captioner, words: Tensor, state: State, level: Level, image_rows: int) -> tuple[Tensor, State]:
     """ln p [P, n] of a level's words, each after its parent, by `step` alone."""
-    step = model.step(words.repeat(pictures), state)
-    own = functional.log_softmax(step.logits.float(), -1).view(pictures, len(words), -1)
+    step = model.step(words.repeat(image_rows), state)
+    own = functional.log_softmax(step.logits.float(), -1).view(image_rows, len(words), -1)
     return own[:, level.parent, level.word], step.state
 
 
 class Reader:
-    """`_words_plain` for captioners that can hear words once for all pictures, with matrix products in a precision of
-    their own. What does not depend on pictures is computed here, for the whole tree."""
+    """`_words_plain` for captioners that can hear words once for all image_rows, with matrix products in a precision of
+    their own. What does not depend on images is computed here, for the whole tree."""
 
     def __init__(self, model: SharedCaptioner, tree: Prefixes, precision: torch.dtype) -> None:
         self.model, self.levels, self.precision = model, tree.levels, precision

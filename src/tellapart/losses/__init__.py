@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.losses.hardest_negative_contrast import HardestNegativeContrast
 from tellapart.losses.hinge import HardestNegativeHinge, SumOfHinges
 from tellapart.losses.info_nce import InfoNCE

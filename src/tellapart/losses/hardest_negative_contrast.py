@@ -32,7 +32,7 @@ class HardestNegativeContrast(nn.Module):
     def forward(self, scores: Tensor, owner: Tensor) -> Tensor:
         pair = positives(scores, owner)  # [C]
         total = scores.new_zeros(len(owner))
-        for hardest in hardest_negatives(scores, owner):  # captions, then pictures
+        for hardest in hardest_negatives(scores, owner):  # captions, then images
             exists = hardest.isfinite()
             violation = hardest.masked_fill(~exists, 0) - pair
             if self.margin is not None:

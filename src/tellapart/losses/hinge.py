@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from tellapart.losses.pairs import caption_rivals, check_reduction, picture_rivals, positives, reduce
+from tellapart.losses.pairs import caption_rivals, check_reduction, image_rivals, positives, reduce
 
 LOWEST = float("-inf")
 
@@ -29,10 +29,10 @@ class SumOfHinges(nn.Module):
     def forward(self, scores: Tensor, owner: Tensor) -> Tensor:
         pair = positives(scores, owner).unsqueeze(1)  # [C, 1]
         captions, wrong_caption = caption_rivals(scores, owner)  # [C, C]
-        pictures, wrong_picture = picture_rivals(scores, owner)  # [C, I]
+        images, wrong_image = image_rivals(scores, owner)  # [C, I]
         caption_cost = (self.margin + captions - pair).clamp(min=0) * wrong_caption
-        picture_cost = (self.margin + pictures - pair).clamp(min=0) * wrong_picture
-        return reduce(caption_cost.sum(1) + picture_cost.sum(1), self.reduction)
+        image_cost = (self.margin + images - pair).clamp(min=0) * wrong_image
+        return reduce(caption_cost.sum(1) + image_cost.sum(1), self.reduction)
 
 
 class HardestNegativeHinge(nn.Module):
@@ -41,7 +41,7 @@ class HardestNegativeHinge(nn.Module):
 
         l_MH(I, C) = [alpha + s(I, C*) - s(I, C)]_+  +  [alpha + s(I*, C) - s(I, C)]_+
 
-    A pair without any negative (one picture in the batch) costs nothing.
+    A pair without any negative (one image in the batch) costs nothing.
 
     Args:
         margin: alpha.
@@ -55,17 +55,17 @@ class HardestNegativeHinge(nn.Module):
 
     def forward(self, scores: Tensor, owner: Tensor) -> Tensor:
         pair = positives(scores, owner)  # [C]
-        hardest_caption, hardest_picture = hardest_negatives(scores, owner)
+        hardest_caption, hardest_image = hardest_negatives(scores, owner)
         caption_cost = (self.margin + hardest_caption - pair).clamp(min=0)
-        picture_cost = (self.margin + hardest_picture - pair).clamp(min=0)
-        return reduce(caption_cost + picture_cost, self.reduction)
+        image_cost = (self.margin + hardest_image - pair).clamp(min=0)
+        return reduce(caption_cost + image_cost, self.reduction)
 
 
 def hardest_negatives(scores: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
     """s(I, C*) and s(I*, C) of each pair [C] (ConVSE paper, Eqs. 3 and 4); -inf where a pair has no
     negative."""
     captions, wrong_caption = caption_rivals(scores, owner)
-    pictures, wrong_picture = picture_rivals(scores, owner)
+    images, wrong_image = image_rivals(scores, owner)
     hardest_caption = captions.masked_fill(~wrong_caption, LOWEST).amax(1)  # [C]
-    hardest_picture = pictures.masked_fill(~wrong_picture, LOWEST).amax(1)  # [C]
-    return hardest_caption, hardest_picture
+    hardest_image = images.masked_fill(~wrong_image, LOWEST).amax(1)  # [C]
+    return hardest_caption, hardest_image

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from tellapart.losses.pairs import caption_rivals, check_reduction, check_temperature, picture_rivals, positives, reduce
+from tellapart.losses.pairs import caption_rivals, check_reduction, check_temperature, image_rivals, positives, reduce
 
 DIRECTIONS = {"added": 1.0, "halved": 0.5}
 
 
 class InfoNCE(nn.Module):
-    """-log of the share a pair has of all that its picture, and its sentence, could be paired with.
+    """-log of the share a pair has of all that its image, and its sentence, could be paired with.
 
         l(I, C) = w (-log e^{s(I,C)/tau} / sum_C' e^{s(I,C')/tau}
                      -log e^{s(I,C)/tau} / sum_I' e^{s(I',C)/tau})
@@ -41,7 +41,7 @@ class InfoNCE(nn.Module):
         keep_caption = wrong_caption.clone()
         keep_caption.fill_diagonal_(True)
         among_captions = captions.masked_fill(~keep_caption, float("-inf")).logsumexp(1)  # [C]
-        pictures, _ = picture_rivals(logits, owner)  # [C, I]: the pair and all its negatives, each picture once
-        among_pictures = pictures.logsumexp(1)  # [C]
+        images, _ = image_rivals(logits, owner)  # [C, I]: the pair and all its negatives, each image once
+        among_images = images.logsumexp(1)  # [C]
         weight = DIRECTIONS[self.directions]
-        return reduce(weight * ((among_captions - pair) + (among_pictures - pair)), self.reduction)
+        return reduce(weight * ((among_captions - pair) + (among_images - pair)), self.reduction)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.precision import at_least_float
 from tellapart.text.vocabulary import PAD
-
-
-def at_least_float(logits: Tensor) -> Tensor:
-    """Half precision is too coarse for a softmax over thousands of words."""
-    return logits if logits.dtype == torch.float64 else logits.float()
 
 
 class WordCrossEntropy(nn.Module):

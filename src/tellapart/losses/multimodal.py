@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from tellapart.losses.pairs import check_reduction, check_temperature, own_picture, positives, reduce, same_picture
+from tellapart.losses.pairs import check_reduction, check_temperature, own_image, positives, reduce, same_image
 
 
 class MultimodalContrast(nn.Module):
     """The multi-modal NCE loss of MVN as the ConVSE paper adapts it (section III-B; row MVN of Table III).
 
-    An anchor's negatives come from both modalities: a picture is told apart from the other sentences and
-    from the other pictures, a sentence from the other pictures and from the other sentences. The mean runs
+    An anchor's negatives come from both modalities: an image is told apart from the other sentences and
+    from the other images, a sentence from the other images and from the other sentences. The mean runs
     over all 2N anchors of the N pairs, as in SimCLR.
 
     Args:
@@ -25,18 +25,18 @@ class MultimodalContrast(nn.Module):
         self.temperature = check_temperature(temperature)
         self.reduction = check_reduction(reduction)
 
-    def forward(self, scores: Tensor, owner: Tensor, among_pictures: Tensor, among_captions: Tensor) -> Tensor:
-        """`among_pictures` [I, I] and `among_captions` [C, C] are the scores within each modality."""
+    def forward(self, scores: Tensor, owner: Tensor, among_images: Tensor, among_captions: Tensor) -> Tensor:
+        """`among_images` [I, I] and `among_captions` [C, C] are the scores within each modality."""
         lowest = float("-inf")
         across = scores / self.temperature  # [I, C]
         pair = positives(across, owner)  # [C]
-        related = same_picture(owner)  # [C, C]
-        own = own_picture(scores, owner)  # [C, I]
+        related = same_image(owner)  # [C, C]
+        own = own_image(scores, owner)  # [C, I]
         other_sentences = related & ~torch.eye(len(owner), dtype=torch.bool, device=scores.device)
-        picture_logits = torch.cat(
+        image_logits = torch.cat(
             [
                 across[owner].masked_fill(other_sentences, lowest),  # [C, C]
-                (among_pictures / self.temperature)[owner].masked_fill(own, lowest),  # [C, I]
+                (among_images / self.temperature)[owner].masked_fill(own, lowest),  # [C, I]
             ],
             dim=1,
         )
@@ -47,6 +47,6 @@ class MultimodalContrast(nn.Module):
             ],
             dim=1,
         )
-        picture_anchor = picture_logits.logsumexp(1) - pair
+        image_anchor = image_logits.logsumexp(1) - pair
         caption_anchor = caption_logits.logsumexp(1) - pair
-        return reduce(torch.cat([picture_anchor, caption_anchor]), self.reduction)
+        return reduce(torch.cat([image_anchor, caption_anchor]), self.reduction)

@@ -1,7 +1,7 @@
-"""Which sentences and pictures contradict a pair: the one place that decides what a negative is.
+"""Which sentences and images contradict a pair: the one place that decides what a negative is.
 
-A pair is (owner[j], j). Its negative sentences describe another picture; its negative pictures are all
-others. Two sentences of one picture are never each other's negatives, however the batch was drawn.
+A pair is (owner[j], j). Its negative sentences describe another image; its negative images are all
+others. Two sentences of one image are never each other's negatives, however the batch was drawn.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ def positives(scores: Tensor, owner: Tensor) -> Tensor:
     return scores[owner, torch.arange(len(owner), device=scores.device)]
 
 
-def same_picture(owner: Tensor) -> Tensor:
-    """[C, C]: do sentences j and k describe the same picture?"""
+def same_image(owner: Tensor) -> Tensor:
+    """[C, C]: do sentences j and k describe the same image?"""
     return owner.unsqueeze(1) == owner.unsqueeze(0)
 
 
-def own_picture(scores: Tensor, owner: Tensor) -> Tensor:
-    """[C, I]: is picture i the one that sentence j describes?"""
+def own_image(scores: Tensor, owner: Tensor) -> Tensor:
+    """[C, I]: is image i the one that sentence j describes?"""
     return owner.unsqueeze(1) == torch.arange(scores.shape[0], device=scores.device).unsqueeze(0)
 
 
 def caption_rivals(scores: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
-    """For each pair, its picture's score with every sentence, and which of them are negatives, both [C,
+    """For each pair, its image's score with every sentence, and which of them are negatives, both [C,
     C]."""
-    return scores[owner], ~same_picture(owner)
+    return scores[owner], ~same_image(owner)
 
 
-def picture_rivals(scores: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
-    """For each pair, its sentence's score with every picture, and which of them are negatives, both [C,
+def image_rivals(scores: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
+    """For each pair, its sentence's score with every image, and which of them are negatives, both [C,
     I]."""
-    return scores.t(), ~own_picture(scores, owner)
+    return scores.t(), ~own_image(scores, owner)
 
 
 def reduce(values: Tensor, reduction: str) -> Tensor:

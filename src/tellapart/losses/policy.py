@@ -25,9 +25,9 @@ class PolicyGradient(nn.Module):
 
 
 def leave_one_out(rewards: Tensor, each: int) -> Tensor:
-    """For each of `each` samples of a picture, the mean reward of the picture's other samples; rewards [I * each].
+    """For each of `each` samples of an image, the mean reward of the image's other samples; rewards [I * each].
 
-    With one sample a picture there are no others, and the baseline is 0.
+    With one sample an image there are no others, and the baseline is 0.
     """
     grouped = rewards.view(-1, each)
     return ((grouped.sum(1, keepdim=True) - grouped) / max(each - 1, 1)).view(-1)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 
 PARTS = ("both", "positive", "negative")
 

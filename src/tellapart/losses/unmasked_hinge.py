@@ -10,7 +10,7 @@ class UnmaskedHinge(nn.Module):
     pairs.
 
     The largest cost is then never below the margin, which so shifts the loss and has no effect on its gradient; and
-    both terms look for the hardest picture of a sentence. `HardestNegativeHinge` is the equation as printed.
+    both terms look for the hardest image of a sentence. `HardestNegativeHinge` is the equation as printed.
     """
 
     def __init__(self, margin: float = 0.2) -> None:

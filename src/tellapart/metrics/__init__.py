@@ -4,6 +4,6 @@
 module that names it (`metrics.recall`, `metrics.cider`, `metrics.token_reward`, ...).
 """
 
-from tellapart.metrics.caption_scores import evaluate
+from tellapart.metrics.captions.scores import evaluate
 
 __all__ = ["evaluate"]

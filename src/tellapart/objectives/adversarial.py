@@ -13,14 +13,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.captioning.fast_path import as_captioner
-from tellapart.decoding import Decoded, sample, with_start
-from tellapart.decoding.rollouts import rollout_rewards
-from tellapart.distributed import global_mean
+from tellapart.core.distributed import global_mean
+from tellapart.core.types import Batch, Images
 from tellapart.losses.policy import PolicyGradient, leave_one_out
+from tellapart.models.captioners.fast_path import as_captioner
+from tellapart.models.decoding import Decoded, sample, with_start
+from tellapart.models.decoding.rollouts import rollout_rewards
 from tellapart.objectives.context import Context
 from tellapart.text.vocabulary import PAD
-from tellapart.types import Batch, Images
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Adversarial:
     """The captioner and an evaluator, each learning from the other."""
 
     width: int = 512
-    """Of the evaluator's LSTM and of the space in which it compares pictures and sentences."""
+    """Of the evaluator's LSTM and of the space in which it compares images and sentences."""
     samples: int = 5
-    """Sentences drawn for each picture."""
+    """Sentences drawn for each image."""
     rollouts: int = 0
     """0: one reward a sentence. n: each word is rewarded by the mean of n sentences completed from it."""
     evaluator_first: int = 500
@@ -46,23 +46,23 @@ class Adversarial:
 
 
 class Evaluator(nn.Module):
-    """r(I, c) = sigmoid(f(I) . g(c)): how much a sentence looks like a person's word about this picture."""
+    """r(I, c) = sigmoid(f(I) . g(c)): how much a sentence looks like a person's word about this image."""
 
     def __init__(self, words: int, feature_width: int, width: int) -> None:
         super().__init__()
-        self.picture = nn.Linear(feature_width, width)
+        self.image = nn.Linear(feature_width, width)
         self.words = nn.Embedding(words, width, padding_idx=PAD)
         self.lstm = nn.LSTM(width, width, batch_first=True)
         self.scale = nn.Parameter(torch.tensor(width**-0.5))
         self.bias = nn.Parameter(torch.zeros(()))
 
     def forward(self, images: Images, tokens: Tensor, owner: Tensor) -> Tensor:
-        """Logits [N] for sentences [N, T] (START … END PAD), sentence n about picture owner[n]."""
+        """Logits [N] for sentences [N, T] (START … END PAD), sentence n about image owner[n]."""
         last = (tokens != PAD).sum(1).clamp(min=1) - 1
         read, _ = self.lstm(self.words(tokens))  # [N, T, W]
         sentence = read[torch.arange(len(tokens), device=tokens.device), last]
-        picture = self.picture(functional.normalize(images.pooled(), dim=-1) * images.features.shape[-1] ** 0.5)
-        return (picture[owner] * sentence).sum(1) * self.scale + self.bias
+        image = self.image(functional.normalize(images.pooled(), dim=-1) * images.features.shape[-1] ** 0.5)
+        return (image[owner] * sentence).sum(1) * self.scale + self.bias
 
 
 class AdversarialObjective(nn.Module):
@@ -92,7 +92,7 @@ class AdversarialObjective(nn.Module):
         }
 
     def evaluator_loss(self, batch: Batch, generated: Tensor, owner: Tensor) -> Tensor:
-        """People's captions are real; generated ones, and people's about another picture, are not."""
+        """People's captions are real; generated ones, and people's about another image, are not."""
         tokens = batch.texts.tokens
         real = self.evaluator(batch.images, tokens, batch.owner)
         fake = self.evaluator(batch.images, generated, owner)

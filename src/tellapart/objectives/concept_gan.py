@@ -1,44 +1,45 @@
 """UC-GAN (Feng et al. 2019), which R2M compares itself with: captions learned from three rewards.
 
 A critic reads sentences. The captioner is rewarded for words the critic takes for human (adversarial), for words that
-name a detected concept (concept), and for a sentence from which the critic finds the picture's vector again
+name a detected concept (concept), and for a sentence from which the critic finds the image's vector again
 (reconstruction). It speaks through the same encoder and decoder as R2M, and both sides learn in one step: sampled
 words pass no gradient, so the captioner's policy gradient and the critic's own losses never meet.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.captioning.fast_path import from_state
-from tellapart.captioning.r2m import R2MModel
-from tellapart.data.concepts_column import PICTURE_CONCEPTS, PICTURE_SCORES, stored_dictionary
+from tellapart.core.errors import InputError
+from tellapart.core.fields import renamed
+from tellapart.core.types import Batch, Texts
+from tellapart.data.concepts_column import IMAGE_CONCEPTS, IMAGE_SCORES, stored_dictionary
 from tellapart.data.sampling import split_rows
-from tellapart.decoding import sample, with_start
-from tellapart.decoding.constraints import NEVER_SAID
-from tellapart.encoders.concepts import shuffled
-from tellapart.encoders.critic import SentenceCritic
-from tellapart.errors import InputError
 from tellapart.losses.likelihood import WordCrossEntropy
+from tellapart.models.captioners.fast_path import from_state
+from tellapart.models.captioners.r2m import R2MModel
+from tellapart.models.decoding import sample, with_start
+from tellapart.models.decoding.constraints import NEVER_SAID
+from tellapart.models.layers.concepts import shuffled
+from tellapart.models.layers.critic import SentenceCritic
 from tellapart.objectives.context import Context
 from tellapart.objectives.unsupervised import Started, check_model, column, say
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.vocabulary import END, PAD, Vocabulary
-from tellapart.types import Batch, Texts
 
 
 @dataclass(frozen=True)
 class ConceptGan:
-    """UC-GAN's objective on batches of pictures; as many sentences of the corpus are drawn beside each batch."""
+    """UC-GAN's objective on batches of images; as many sentences of the corpus are drawn beside each batch."""
 
     concept_weight: float = 10.0
     """lambda_c of the concept reward."""
-    picture_weight: float = 0.2
+    image_weight: float = field(default=0.2, metadata=renamed("picture_weight"))
     """lambda_im of the reconstruction reward, and of the critic's own reconstruction loss."""
     sentence_weight: float = 1.0
     """lambda_sen: a corpus sentence, read by the critic, must be said again by the captioner."""
@@ -81,8 +82,8 @@ class ConceptGanObjective(nn.Module):
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         images = batch.images
-        concepts = column(images.columns, PICTURE_CONCEPTS).long()
-        scores = images.columns.get(PICTURE_SCORES, torch.ones_like(concepts, dtype=torch.float32))
+        concepts = column(images.columns, IMAGE_CONCEPTS).long()
+        scores = images.columns.get(IMAGE_SCORES, torch.ones_like(concepts, dtype=torch.float32))
         order = shuffled(concepts) if self.training else concepts
         vectors = self.model.encode(order)  # [I, d]
         with torch.no_grad():
@@ -99,7 +100,7 @@ class ConceptGanObjective(nn.Module):
         adversary, rebuilding, gist = self.judge(drawn, texts.tokens[:, 1:], vectors.detach())
         again = from_state(self.model, self.model.begin(gist), texts.tokens)
         repeating = self.loss(again.logits, again.targets)
-        loss = policy + self.config.sentence_weight * repeating + adversary + self.config.picture_weight * rebuilding
+        loss = policy + self.config.sentence_weight * repeating + adversary + self.config.image_weight * rebuilding
         named = self.named(drawn, concepts, scores).sum(1).mean()
         return {
             "loss": loss,
@@ -126,7 +127,7 @@ class ConceptGanObjective(nn.Module):
         there = tokens != PAD
         rewards = functional.logsigmoid(logits) + self.config.concept_weight * self.named(tokens, concepts, scores)
         total = discounted(rewards * there, self.config.discount)
-        found = -self.config.picture_weight * (vectors - gist).pow(2).sum(1, keepdim=True)  # [I, 1]
+        found = -self.config.image_weight * (vectors - gist).pow(2).sum(1, keepdim=True)  # [I, 1]
         return (total + found) * there
 
     def policy(self, vectors: Tensor, drawn: Tensor, advantage: Tensor) -> Tensor:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
+from tellapart.core.errors import InputError
 from tellapart.data.batches import Batches
+from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
-from tellapart.errors import InputError
+from tellapart.models.inputs import ModelInputs
 from tellapart.text.vocabulary import Vocabulary
-from tellapart.types import ModelInputs
-from tellapart.vision.store import FeatureStore
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from tellapart.core.distributed import global_mean
+from tellapart.core.errors import InputError
+from tellapart.core.types import Batch
 from tellapart.data.sampling import LATER
-from tellapart.distributed import global_mean
-from tellapart.errors import InputError
 from tellapart.losses.divergence import ATTENTION_LOSSES
+from tellapart.objectives.attention_supervision import AttentionTargets, BoxAttention, TeacherAttention
 from tellapart.objectives.context import Context
-from tellapart.objectives.gaze import BoxGaze, GazeTargets, TeacherGaze
 from tellapart.objectives.likelihood import Likelihood
 from tellapart.objectives.recordable import Recordable
-from tellapart.types import Batch
 
 BOXES = "boxes"
 MEANS = ("words", "supervised")
@@ -70,21 +70,21 @@ class DistillationObjective(Recordable):
         self.config, self.model = config, model
         self.likelihood = config.likelihood.build(model, context)
         self.loss = ATTENTION_LOSSES[config.loss]
-        self.gaze: TeacherGaze | BoxGaze
-        self.gaze = (
-            BoxGaze(context)
+        self.attention: TeacherAttention | BoxAttention
+        self.attention = (
+            BoxAttention(context)
             if config.teacher == BOXES
-            else TeacherGaze(context, config.teacher, config.stored, config.among)
+            else TeacherAttention(context, config.teacher, config.stored, config.among)
         )
 
-    def prepare(self, batch: Batch) -> tuple[GazeTargets]:
+    def prepare(self, batch: Batch) -> tuple[AttentionTargets]:
         self.likelihood.prepare(batch)
-        return (self.gaze(batch, self.training).filled(FILLED_TO),)
+        return (self.attention(batch, self.training).filled(FILLED_TO),)
 
     def phase(self) -> float:
         return self.likelihood.phase()
 
-    def forward(self, batch: Batch, prepared: tuple[GazeTargets] | None = None) -> dict[str, Tensor]:
+    def forward(self, batch: Batch, prepared: tuple[AttentionTargets] | None = None) -> dict[str, Tensor]:
         (targets,) = self.prepare(batch) if prepared is None else prepared
         found = self.likelihood.predict(batch)
         if found.attention is None:
@@ -95,7 +95,7 @@ class DistillationObjective(Recordable):
         look = global_mean(looks.sum(), (found.mask if self.config.mean_over == "words" else supervised).sum())
         return {"loss": words + self.config.weight * look, "words": words, "attention": look}
 
-    def look_losses(self, attention: Tensor, targets: GazeTargets) -> Tensor:
+    def look_losses(self, attention: Tensor, targets: AttentionTargets) -> Tensor:
         """[M] from the captioner's attention [C, T - 1, R]. A captioner that may look away (a visual sentinel) has that
         share as one more place, where the teacher never looks."""
         beta = attention[targets.sentence, targets.place]  # [M, R]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from tellapart.distributed import gather_rows
-from tellapart.errors import InputError
+from tellapart.core.distributed import gather_rows
+from tellapart.core.errors import InputError
 from tellapart.losses.constraint import LagrangeConstraint
 
 

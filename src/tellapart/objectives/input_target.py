@@ -1,4 +1,4 @@
-"""Input target decoding: write the caption itself back, from its own vector (ITD) or from the picture's
+"""Input target decoding: write the caption itself back, from its own vector (ITD) or from the image's
 regions (VSRN)."""
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tellapart.distributed import global_mean
-from tellapart.encoders.sentence_decoder import RegionsToSentence, VectorToSentence
-from tellapart.errors import InputError
+from tellapart.core.distributed import global_mean
+from tellapart.core.errors import InputError
+from tellapart.core.types import Batch
 from tellapart.losses import Contrast
+from tellapart.models.layers.sentence_decoder import RegionsToSentence, VectorToSentence
 from tellapart.objectives.context import Context
 from tellapart.objectives.extra_loss import ExtraLoss, Joining
 from tellapart.objectives.latent_target import sentence_width
 from tellapart.objectives.ranking import checked, encode, rank
 from tellapart.objectives.recordable import Recordable
 from tellapart.text.vocabulary import PAD
-from tellapart.types import Batch
 
 VOCABULARY, TIME = 2, 1
 """Axes of logits [C, T, V]."""
@@ -69,7 +69,7 @@ class InputTarget:
     joining: Joining = field(default_factory=Joining)
     """Dual loss or constraint."""
     from_regions: bool = False
-    """Decode from the picture's regions instead, as VSRN does; its weight there is 1, with no bound."""
+    """Decode from the image's regions instead, as VSRN does; its weight there is 1, with no bound."""
     per_token: bool = True
     """Mean over words. False sums over each caption's words as Eq. 4 is written; the paper's bounds of 0.5 …
     6 fit means."""

@@ -1,7 +1,7 @@
-"""Introspective learning, the baseline of paper 1, Table 4: a captioner compared with itself on another picture.
+"""Introspective learning, the baseline of paper 1, Table 4: a captioner compared with itself on another image.
 
-The caption must be likelier given its own picture than given one fixed other picture, by a margin (Mao et al. 2016,
-max-margin MMI; Vedantam et al. 2017). No reference, and the other picture never changes: what CL does differently.
+The caption must be likelier given its own image than given one fixed other image, by a margin (Mao et al. 2016,
+max-margin MMI; Vedantam et al. 2017). No reference, and the other image never changes: what CL does differently.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor, nn
 
-from tellapart.captioning.fast_path import as_captioner
+from tellapart.core.distributed import global_mean
+from tellapart.core.errors import InputError
+from tellapart.core.types import Batch, Images
 from tellapart.data.sampling import split_rows
-from tellapart.decoding import log_prob
-from tellapart.distributed import global_mean
-from tellapart.errors import InputError
+from tellapart.models.captioners.fast_path import as_captioner
+from tellapart.models.decoding import log_prob
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
 from tellapart.text.vocabulary import PAD
-from tellapart.types import Batch, Images
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class Introspection:
     """IL: -ln p(c|I) + weight * max(0, margin - ln p(c|I) + ln p(c|I')), with I' fixed for each I."""
 
     margin: float = 1.0
-    """By how many nats a sentence must be likelier with its own picture."""
+    """By how many nats a sentence must be likelier with its own image."""
     weight: float = 1.0
     """Of the comparison beside the likelihood."""
     likelihood: float = 1.0
     """Of the likelihood; 0 leaves the comparison alone."""
     seed: int = 0
-    """Which other picture each picture gets."""
+    """Which other image each image gets."""
 
     def build(self, model: nn.Module, context: Context) -> IntrospectionObjective:
         return IntrospectionObjective(self, model, context)
@@ -44,18 +44,18 @@ class IntrospectionObjective(Recordable):
         super().__init__()
         self.config, self.context = config, context
         self.model = as_captioner(model)
-        pictures = split_rows(context.pack, context.train_split).pictures
-        if len(pictures) < 2:
-            raise InputError("Introspective learning needs at least two pictures in the training split.")
-        # One round trip through all pictures in random order: nobody meets itself, everybody serves once.
-        trip = np.random.default_rng(config.seed).permutation(pictures)
-        others = np.full(len(context.pack.pictures), trip[0], dtype=np.int64)
+        images = split_rows(context.pack, context.train_split).images
+        if len(images) < 2:
+            raise InputError("Introspective learning needs at least two images in the training split.")
+        # One round trip through all images in random order: nobody meets itself, everybody serves once.
+        trip = np.random.default_rng(config.seed).permutation(images)
+        others = np.full(len(context.pack.images), trip[0], dtype=np.int64)
         others[trip] = np.roll(trip, -1)
         self.others = others
 
     def prepare(self, batch: Batch) -> tuple[Images]:
-        """The fixed other picture of each picture."""
-        return (self.context.batches.images(self.others[batch.pictures.cpu().numpy()]),)
+        """The fixed other image of each image."""
+        return (self.context.batches.images(self.others[batch.image_rows.cpu().numpy()]),)
 
     def forward(self, batch: Batch, prepared: tuple[Images] | None = None) -> dict[str, Tensor]:
         (others,) = self.prepare(batch) if prepared is None else prepared

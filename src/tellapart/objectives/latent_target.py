@@ -7,16 +7,16 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from tellapart.distributed import global_mean
-from tellapart.encoders.projection import feed_forward
-from tellapart.errors import InputError
+from tellapart.core.distributed import global_mean
+from tellapart.core.errors import InputError
+from tellapart.core.types import Batch
 from tellapart.losses import Contrast
 from tellapart.losses.reconstruction import CosineReconstruction
+from tellapart.models.layers.projection import feed_forward
 from tellapart.objectives.context import Context
 from tellapart.objectives.extra_loss import ExtraLoss, Joining
 from tellapart.objectives.ranking import checked, encode, rank
 from tellapart.objectives.recordable import Recordable
-from tellapart.types import Batch
 
 
 class LatentTargetObjective(Recordable):

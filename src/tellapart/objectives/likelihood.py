@@ -9,16 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tellapart.captioning.fast_path import Predictions, as_captioner, at_words, predictions, select
+from tellapart.core.distributed import global_mean, group
+from tellapart.core.errors import InputError
+from tellapart.core.protocols import Captioner
+from tellapart.core.types import Batch
 from tellapart.data.sampling import split_rows
-from tellapart.distributed import global_mean, group
-from tellapart.errors import InputError
 from tellapart.losses.likelihood import WordCrossEntropy
+from tellapart.models.captioners.fast_path import Predictions, as_captioner, at_words, predictions, select
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
-from tellapart.protocols import Captioner
 from tellapart.text.vocabulary import PAD
-from tellapart.types import Batch
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Mismatched captions for pictures (paper 1, section 4.2): other pictures' captions, redrawn at every step."""
+"""Mismatched captions for images (paper 1, section 4.2): other images' captions, redrawn at every step."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tellapart.core.distributed import group
+from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
-from tellapart.distributed import group
-from tellapart.errors import InputError
 
 
-class MismatchedPictures(nn.Module):
-    """Walks a running random permutation of the split's pictures, so that all serve equally often.
+class MismatchedImages(nn.Module):
+    """Walks a running random permutation of the split's images, so that all serve equally often.
 
-    A picture slot never gets its own picture: that entry is passed over. A walked-through permutation is shuffled
+    An image slot never gets its own image: that entry is passed over. A walked-through permutation is shuffled
     anew. Order and position are buffers: a resumed run draws on where it stopped.
     """
 
     order: Tensor
     position: Tensor
 
-    def __init__(self, pictures: np.ndarray) -> None:
+    def __init__(self, images: np.ndarray) -> None:
         super().__init__()
-        if len(pictures) < 2:
-            raise InputError("Mismatched captions need at least two pictures in the training split.")
-        self.register_buffer("order", torch.from_numpy(np.array(pictures))[torch.randperm(len(pictures))])
+        if len(images) < 2:
+            raise InputError("Mismatched captions need at least two images in the training split.")
+        self.register_buffer("order", torch.from_numpy(np.array(images))[torch.randperm(len(images))])
         self.register_buffer("position", torch.zeros((), dtype=torch.long))
 
     def draw(self, own: Tensor) -> Tensor:
-        """Another picture's pack row for each slot [S]; `own` [S] are the slots' own pack rows."""
+        """Another image's pack row for each slot [S]; `own` [S] are the slots' own pack rows."""
         us = group()
         # Every process walks the same permutation and takes each world-th entry of what all of them need.
         wanted = own.cpu().repeat_interleave(us.world)
@@ -49,14 +49,14 @@ class MismatchedPictures(nn.Module):
         return upcoming[us.rank : len(wanted) : us.world]
 
 
-def captions_of(pack: Pack, pictures: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """At most counts[s] captions of pictures[s]: their pack rows, and the slot s each was taken for.
+def captions_of(pack: Pack, images: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """At most counts[s] captions of images[s]: their pack rows, and the slot s each was taken for.
 
-    Where a picture has more captions than asked for, a random one of them begins.
+    Where an image has more captions than asked for, a random one of them begins.
     """
     rows, slots = [], []
-    for slot, (picture, count) in enumerate(zip(pictures.tolist(), counts.tolist())):
-        own = pack.captions_of[picture]
+    for slot, (image, count) in enumerate(zip(images.tolist(), counts.tolist())):
+        own = pack.captions_of[image]
         first = int(torch.randint(len(own), ())) if count < len(own) else 0
         rows.extend((own[first:] + own[:first])[:count])
         slots.extend([slot] * min(count, len(own)))

@@ -7,16 +7,16 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from tellapart.distributed import gather, gather_owner
-from tellapart.errors import InputError
+from tellapart.core.distributed import gather, gather_owner
+from tellapart.core.errors import InputError
+from tellapart.core.protocols import Matcher
+from tellapart.core.types import Batch, Encoded
 from tellapart.losses import Contrast
 from tellapart.losses.multimodal import MultimodalContrast
 from tellapart.losses.pairs import positives
+from tellapart.models.matchers.scores import cosine
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
-from tellapart.protocols import Matcher
-from tellapart.scores import cosine
-from tellapart.types import Batch, Encoded
 
 
 class RankingObjective(Recordable):
@@ -40,12 +40,12 @@ def checked(model: nn.Module) -> nn.Module:
 
 
 def encode(model: nn.Module, batch: Batch) -> tuple[Encoded, Encoded]:
-    """A batch's pictures and sentences as the matcher sees them."""
+    """A batch's images and sentences as the matcher sees them."""
     return model.encode_image(batch.images), model.encode_text(batch.texts)  # type: ignore[operator]
 
 
 def rank(model: nn.Module, loss: nn.Module, images: Encoded, texts: Encoded, owner: Tensor) -> dict[str, Tensor]:
-    """The ranking loss of encoded pictures and sentences; objectives that add to a ranking loss begin with this.
+    """The ranking loss of encoded images and sentences; objectives that add to a ranking loss begin with this.
 
     The loss sees one score matrix over all processes, and who owns which sentence.
     """
@@ -61,12 +61,10 @@ def rank(model: nn.Module, loss: nn.Module, images: Encoded, texts: Encoded, own
 
 
 def _within(encoded: Encoded) -> Tensor:
-    """Scores within one modality [N, N]: MVN contrasts pictures with pictures and sentences with
+    """Scores within one modality [N, N]: MVN contrasts images with images and sentences with
     sentences."""
     if encoded.vectors.dim() != 2:
-        raise InputError(
-            "The multimodal loss needs one vector a picture and a sentence; this matcher gives local ones."
-        )
+        raise InputError("The multimodal loss needs one vector an image and a sentence; this matcher gives local ones.")
     return cosine(encoded.vectors, encoded.vectors)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from tellapart.types import Batch
+from tellapart.core.types import Batch
 
 
 class Recordable(nn.Module):

@@ -9,16 +9,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.captioning.fast_path import as_captioner
+from tellapart.core.distributed import global_mean
+from tellapart.core.errors import InputError
+from tellapart.core.types import Batch, Images, Texts
 from tellapart.data.sampling import split_rows
-from tellapart.decoding import log_prob
-from tellapart.distributed import global_mean
-from tellapart.errors import InputError
 from tellapart.losses.reference_contrast import ReferenceContrast
+from tellapart.models.captioners.fast_path import as_captioner
+from tellapart.models.decoding import log_prob
 from tellapart.objectives.context import Context
-from tellapart.objectives.mismatched import MismatchedPictures, captions_of
+from tellapart.objectives.mismatched import MismatchedImages, captions_of
 from tellapart.objectives.recordable import Recordable
-from tellapart.types import Batch, Images, Texts
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ReferenceContrastLearning:
     """An earlier stage's name or a run folder; any captioner with the same vocabulary. To replace the reference by the
     best target, add a stage whose reference is the stage before."""
     rounds: int = 5
-    """K: mismatched pictures drawn for each picture at each step."""
+    """K: mismatched images drawn for each image at each step."""
     nu: float = 1.0
     """Of r_nu (Eq. 3): h is 1/2 where G is ln nu. A round has as many mismatched as true pairs whatever it is."""
     parts: str = "both"
@@ -54,8 +54,8 @@ class ReferenceContrastObjective(Recordable):
         self.model, self.reference = as_captioner(model), as_captioner(reference)
         self.loss = ReferenceContrast(config.nu, config.parts)
         split = split_rows(context.pack, context.train_split)
-        self.pictures = split.pictures[[len(context.pack.captions_of[p]) > 0 for p in split.pictures]]
-        self.mismatched = MismatchedPictures(self.pictures)
+        self.images = split.images[[len(context.pack.captions_of[p]) > 0 for p in split.images]]
+        self.mismatched = MismatchedImages(self.images)
         self.captions = split.captions
         # ln p_n of every true pair, by the captions' pack rows: the reference never changes, so it is asked once.
         self.register_buffer("known", torch.full((len(context.pack.owner),), torch.nan))
@@ -68,7 +68,7 @@ class ReferenceContrastObjective(Recordable):
         return self
 
     def prepare(self, batch: Batch) -> tuple[Texts, Tensor]:
-        """Mismatched sentences [N] and whose pictures they are put beside [N]; the table filled in training."""
+        """Mismatched sentences [N] and whose images they are put beside [N]; the table filled in training."""
         if self.training and not self.filled:
             if bool(self.known[torch.from_numpy(self.captions).to(self.known.device)].isnan().any()):
                 self.fill()
@@ -95,32 +95,32 @@ class ReferenceContrastObjective(Recordable):
         return {"loss": loss, "gain": gain.detach().mean(), "mismatched_gain": wrong_gain.detach().mean()}
 
     def mismatched_texts(self, batch: Batch) -> tuple[Texts, Tensor]:
-        """K other pictures for each picture of the batch, each with as many captions as the picture has here."""
+        """K other images for each image of the batch, each with as many captions as the image has here."""
         counts = torch.bincount(batch.owner, minlength=len(batch.images)).cpu().numpy()
-        own = batch.pictures.repeat(self.config.rounds)
+        own = batch.image_rows.repeat(self.config.rounds)
         others = self.mismatched.draw(own).numpy() if self.training else self._fixed(own.cpu().numpy())
         rows, slots = captions_of(self.context.pack, others, np.tile(counts, self.config.rounds))
         owner = torch.from_numpy(slots % len(batch.images)).to(batch.owner.device)
         return self.context.batches.texts(rows), owner
 
     def _fixed(self, own: np.ndarray) -> np.ndarray:
-        """Other pictures for validation: the same every time, and without moving the walk."""
-        spread = (own * 7919 + np.arange(len(own)) * 104729) % len(self.pictures)
-        others = self.pictures[spread]
-        return np.where(others == own, self.pictures[(spread + 1) % len(self.pictures)], others)
+        """Other images for validation: the same every time, and without moving the walk."""
+        spread = (own * 7919 + np.arange(len(own)) * 104729) % len(self.images)
+        others = self.images[spread]
+        return np.where(others == own, self.images[(spread + 1) % len(self.images)], others)
 
     def reference_true(self, batch: Batch) -> Tensor:
         """ln p_n of the batch's true pairs, from the table in training."""
         if not self.training:
             return self._reference(batch.images, batch.texts.tokens, batch.owner)
-        return self.known[batch.captions]
+        return self.known[batch.caption_rows]
 
     def fill(self, chunk: int = 512) -> None:
         """Ask the reference about every training pair."""
         for first in range(0, len(self.captions), chunk):
             batch = self.context.batches.batch(self.captions[first : first + chunk])
             known = self._reference(batch.images, batch.texts.tokens, batch.owner)
-            self.known[batch.captions] = known.to(self.known.dtype)
+            self.known[batch.caption_rows] = known.to(self.known.dtype)
 
     @torch.no_grad()
     def _reference(self, images: Images, tokens: Tensor, owner: Tensor) -> Tensor:

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from tellapart.core.errors import InputError
+from tellapart.core.protocols import Matcher
+from tellapart.core.types import Batch, Texts
 from tellapart.data.sampling import split_rows
 from tellapart.data.usual_nouns import usual_nouns
-from tellapart.decoding import with_start
-from tellapart.errors import InputError
-from tellapart.metrics.token_reward import TokenBleu, TokenCider
+from tellapart.metrics.captions.token_reward import TokenBleu, TokenCider
+from tellapart.models.decoding import with_start
 from tellapart.objectives.context import Context
-from tellapart.protocols import Matcher
 from tellapart.text.vocabulary import PAD
-from tellapart.types import Batch, Texts
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Rewards:
     matcher: str = ""
     """An earlier stage's name or a run folder of a matcher with the same vocabulary and features; empty: none."""
     matching: float = 1.0
-    """Weight of the matcher's score of sentence and picture; the paper's lambda_2."""
+    """Weight of the matcher's score of sentence and image; the paper's lambda_2."""
 
     def build(self, context: Context) -> CaptionReward:
         return CaptionReward(self, context)
@@ -46,9 +46,9 @@ class CaptionReward:
         rows = split_rows(context.pack, context.train_split)
         captions = rows.captions[context.pack.owner[rows.captions] >= 0]
         owners = context.pack.owner[captions]
-        place = torch.full((len(context.pack.pictures),), -1)
-        place[torch.from_numpy(rows.pictures)] = torch.arange(len(rows.pictures))
-        self.place = place.to(context.device)  # pack row -> row among the references' pictures
+        place = torch.full((len(context.pack.images),), -1)
+        place[torch.from_numpy(rows.images)] = torch.arange(len(rows.images))
+        self.place = place.to(context.device)  # pack row -> row among the references' images
         references = context.batches.texts(captions).tokens[:, 1:]
         owner = self.place[torch.from_numpy(owners).to(context.device)]
         self.cider = TokenCider.from_references(references, owner) if config.cider else None
@@ -66,21 +66,21 @@ class CaptionReward:
     @torch.no_grad()
     def __call__(self, tokens: Tensor, batch: Batch, owner: Tensor) -> Tensor:
         """Rewards [N] of sentences `tokens` [N, T] (words, END, PAD), sentence n about batch.images[owner[n]]."""
-        pictures = self.place[batch.pictures[owner]]
-        if bool((pictures < 0).any()):
-            raise InputError("Rewards are known for pictures of the training split only; validate with captions.")
+        images = self.place[batch.image_rows[owner]]
+        if bool((images < 0).any()):
+            raise InputError("Rewards are known for images of the training split only; validate with captions.")
         total = torch.zeros(len(tokens), device=tokens.device)
         if self.cider is not None:
-            total += self.config.cider * self.cider.reward(tokens, pictures).to(total)
+            total += self.config.cider * self.cider.reward(tokens, images).to(total)
         if self.bleu is not None:
-            total += self.config.bleu * self.bleu.reward(tokens, pictures).to(total)
+            total += self.config.bleu * self.bleu.reward(tokens, images).to(total)
         if self.matcher is not None:
             total += self.config.matching * match(self.matcher, tokens, batch, owner, self.nouns).to(total)
         return total
 
 
 def match(matcher: Matcher, tokens: Tensor, batch: Batch, owner: Tensor, nouns: Tensor | None = None) -> Tensor:
-    """A matcher's score [N] of each sentence with its own picture; `nouns` [V] marks words that are usually nouns."""
+    """A matcher's score [N] of each sentence with its own image; `nouns` [V] marks words that are usually nouns."""
     whole = with_start(tokens)
     texts = Texts(whole, (whole != PAD).sum(1), {} if nouns is None else {"nouns": nouns[whole]})
     scores = matcher.score(matcher.encode_image(batch.images), matcher.encode_text(texts))  # [I, N]

@@ -10,19 +10,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.captioning.fast_path import as_captioner, predictions
+from tellapart.core.distributed import global_mean
+from tellapart.core.errors import InputError
+from tellapart.core.types import Batch
 from tellapart.data.sampling import LATER
-from tellapart.decoding import greedy, sample, with_start
-from tellapart.decoding.constraints import NEVER_SAID
-from tellapart.decoding.likelihood import word_log_probabilities
-from tellapart.distributed import global_mean
-from tellapart.errors import InputError
 from tellapart.losses.policy import PolicyGradient, leave_one_out
+from tellapart.models.captioners.fast_path import as_captioner, predictions
+from tellapart.models.decoding import greedy, sample, with_start
+from tellapart.models.decoding.constraints import NEVER_SAID
+from tellapart.models.decoding.likelihood import word_log_probabilities
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
 from tellapart.objectives.rewards import CaptionReward, Rewards
 from tellapart.text.vocabulary import PAD
-from tellapart.types import Batch
 
 BASELINES = ("greedy", "leave-one-out")
 
@@ -34,10 +34,10 @@ class SelfCritical:
     rewards: Rewards = field(default_factory=Rewards)
     """What a sentence is worth."""
     baseline: str = "greedy"
-    """greedy: what the model says by itself, without dropout (Eq. 18). leave-one-out: the mean of the picture's other
+    """greedy: what the model says by itself, without dropout (Eq. 18). leave-one-out: the mean of the image's other
     samples, which needs no second decoding and is the better teacher."""
     samples: int = 5
-    """Sentences drawn for each picture."""
+    """Sentences drawn for each image."""
     max_words: int = 20
     """Where a sentence is cut off."""
     reread: bool = field(default=False, metadata=LATER)
@@ -51,7 +51,7 @@ class SelfCritical:
         if self.baseline not in BASELINES:
             raise InputError(f"There is no baseline '{self.baseline}'; choose one of {', '.join(BASELINES)}.")
         if self.baseline == "leave-one-out" and self.samples < 2:
-            raise InputError("The leave-one-out baseline needs at least two samples a picture.")
+            raise InputError("The leave-one-out baseline needs at least two samples an image.")
         if self.reread and self.baseline != "leave-one-out":
             raise InputError("With `reread`, samples are compared with each other: set baseline=leave-one-out.")
         objective = RereadObjective if self.reread else SelfCriticalObjective
@@ -101,7 +101,7 @@ class RereadObjective(Recordable):
 
 
 def drawn_owner(batch: Batch, each: int) -> Tensor:
-    """Whose picture each drawn sentence is about [I * each]."""
+    """Whose image each drawn sentence is about [I * each]."""
     return torch.arange(len(batch.images), device=batch.owner.device).repeat_interleave(each)
 
 

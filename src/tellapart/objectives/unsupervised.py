@@ -1,8 +1,8 @@
-"""R2M's two objectives (section 2.4): sentences from their own concepts, and pictures told apart by their sentences'
+"""R2M's two objectives (section 2.4): sentences from their own concepts, and images told apart by their sentences'
 memories.
 
 Its four stages are: `ConceptsToSentence()` on text; the same with `reconstruction=1`; `VisualAlignment()` on
-pictures; the same with `reconstruction=1`. No stage reads a caption of a picture.
+images; the same with `reconstruction=1`. No stage reads a caption of an image.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tellapart.captioning.fast_path import at_words
-from tellapart.captioning.r2m import R2MModel
-from tellapart.data.concepts_column import PICTURE_CONCEPTS, SENTENCE_CONCEPTS
+from tellapart.core.distributed import gather_rows, global_mean
+from tellapart.core.errors import InputError
+from tellapart.core.types import Batch, Images, State, Step
+from tellapart.data.concepts_column import IMAGE_CONCEPTS, SENTENCE_CONCEPTS
 from tellapart.data.sampling import LATER
-from tellapart.decoding import greedy, with_start
-from tellapart.distributed import gather_rows, global_mean
-from tellapart.encoders.concepts import shuffled
-from tellapart.errors import InputError
 from tellapart.losses.hinge import HardestNegativeHinge
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.losses.unmasked_hinge import UnmaskedHinge
+from tellapart.models.captioners.fast_path import at_words
+from tellapart.models.captioners.r2m import R2MModel
+from tellapart.models.decoding import greedy, with_start
+from tellapart.models.layers.concepts import shuffled
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
 from tellapart.text.vocabulary import PAD
-from tellapart.types import Batch, Images, State, Step
 
 COMPAT = ("paper", "code")
 
 
 @dataclass(frozen=True)
 class ConceptsToSentence:
-    """Supervised learning on text (Eqs. 10, 11): L_XE + beta L_rec^S, for sentences with no pictures."""
+    """Supervised learning on text (Eqs. 10, 11): L_XE + beta L_rec^S, for sentences with no images."""
 
     reconstruction: float = 0.0
     """beta; 0 leaves the reconstructor alone."""
@@ -77,10 +77,10 @@ class ConceptsToSentenceObjective(Recordable):
 
 @dataclass(frozen=True)
 class VisualAlignment:
-    """Unsupervised learning on pictures (Eqs. 12, 13): L_M^I + gamma L_rec^I.
+    """Unsupervised learning on images (Eqs. 12, 13): L_M^I + gamma L_rec^I.
 
-    The model says a sentence about each picture, greedily; its words are constants, and the gradient flows through
-    the memories that said them alone. The picture's vector v^ is a fixed random projection of its pooled features.
+    The model says a sentence about each image, greedily; its words are constants, and the gradient flows through
+    the memories that said them alone. The image's vector v^ is a fixed random projection of its pooled features.
     """
 
     margin: float = 0.2
@@ -94,14 +94,14 @@ class VisualAlignment:
     distance: str = "sum"
     """Of L_rec, as in `ConceptsToSentence`."""
     anchor: float = field(default=0.0, metadata=LATER)
-    """Weight of keeping the language (not in the paper): at every word said, KL(p before this stage || p now). Pictures
+    """Weight of keeping the language (not in the paper): at every word said, KL(p before this stage || p now). Images
     alone never say whether a sentence still is one."""
     compat: str = "paper"
     """paper: the triplets of Eq. 12; code: as released, with the pair among its own negatives (`UnmaskedHinge`)."""
 
     def build(self, model: nn.Module, context: Context) -> VisualAlignmentObjective:
         if context.inputs.feature_width < 1:
-            raise InputError("Visual alignment compares pictures by their features; extract some for this pack first.")
+            raise InputError("Visual alignment compares images by their features; extract some for this pack first.")
         return VisualAlignmentObjective(self, check_model(model), context.inputs.feature_width)
 
 
@@ -122,7 +122,7 @@ class VisualAlignmentObjective(nn.Module):
         self._before = (copy.deepcopy(model).eval().requires_grad_(False),) if config.anchor else ()
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
-        concepts = column(batch.images.columns, PICTURE_CONCEPTS)
+        concepts = column(batch.images.columns, IMAGE_CONCEPTS)
         vectors = self.model.encode(shuffled(concepts) if self.training else concepts)  # v^I [I, d]
         said = say(self.model, vectors, batch.images, self.config.longest)  # [I, T]
         hidden = self.model.read(self.model.begin(vectors), said).hidden

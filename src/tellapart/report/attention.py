@@ -1,4 +1,4 @@
-"""Where each word looked, drawn: the picture with every noun's box in the noun's colour, and a heat map a word.
+"""Where each word looked, drawn: the image with every noun's box in the noun's colour, and a heat map a word.
 
 Works for regions and for grid cells alike: a heat map adds up, at every pixel, the weights of the boxes it lies in.
 """
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from tellapart.decoding import Decoded, greedy
-from tellapart.errors import InputError
-from tellapart.protocols import Captioner
+from tellapart.core.errors import InputError
+from tellapart.core.protocols import Captioner
+from tellapart.core.types import Images
+from tellapart.models.decoding import Decoded, greedy
 from tellapart.text.vocabulary import END, PAD, Vocabulary
-from tellapart.types import Images
 
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw
@@ -31,7 +31,7 @@ BACKGROUND = "white"
 
 
 @dataclass(frozen=True)
-class Gaze:
+class AttentionSupervision:
     """A caption and where its words looked."""
 
     words: tuple[str, ...]
@@ -58,37 +58,37 @@ class Gaze:
 
 
 @torch.no_grad()
-def gaze_of(
+def attention_of(
     model: object,
     images: Images,
     vocabulary: Vocabulary,
     nouns: Sequence[bool] | np.ndarray | None = None,
     max_words: int = 20,
-) -> Gaze:
-    """Let a captioner speak greedily about one picture; `nouns` [V] marks the vocabulary's nouns. Left out, a tagger
+) -> AttentionSupervision:
+    """Let a captioner speak greedily about one image; `nouns` [V] marks the vocabulary's nouns. Left out, a tagger
     reads the sentence."""
     if not isinstance(model, Captioner):
         raise InputError(f"{type(model).__name__} writes no captions, so there is no attention to draw.")
     if len(images) != 1 or images.boxes is None:
-        raise InputError("Attention is drawn for one picture, with features that have boxes (grid or regions).")
+        raise InputError("Attention is drawn for one image, with features that have boxes (grid or regions).")
     if not looks(model):
         raise InputError(f"{type(model).__name__} looks at nothing, so there is no attention to draw.")
-    return gaze_of_sentence(greedy(model, images, max_words), images, 0, vocabulary, nouns)
+    return attention_of_caption(greedy(model, images, max_words), images, 0, vocabulary, nouns)
 
 
 def looks(model: object) -> bool:
-    """Whether a captioner attends to a picture's rows: one that sees the picture once has no keys in its state."""
-    return isinstance(model, Captioner) and "keys" in getattr(model, "picture_state", ())
+    """Whether a captioner attends to an image's rows: one that sees the image once has no keys in its state."""
+    return isinstance(model, Captioner) and "keys" in getattr(model, "image_state", ())
 
 
-def gaze_of_sentence(
+def attention_of_caption(
     said: Decoded,
     images: Images,
     row: int,
     vocabulary: Vocabulary,
     nouns: Sequence[bool] | np.ndarray | None = None,
-) -> Gaze:
-    """Where the words of sentence `row` looked in picture `row`; for sentences of any decoder."""
+) -> AttentionSupervision:
+    """Where the words of sentence `row` looked in image `row`; for sentences of any decoder."""
     if said.attention is None or images.boxes is None:
         raise InputError("This captioner looks at nothing in particular, so there is no attention to draw.")
     ids = said.tokens[row].tolist()
@@ -102,7 +102,7 @@ def gaze_of_sentence(
         marks = tuple(bool(mark) for mark in mark_nouns([words])[0])
     else:
         marks = tuple(bool(nouns[index]) for index in ids)
-    return Gaze(words, attention, images.boxes[row].cpu()[real].numpy(), marks)
+    return AttentionSupervision(words, attention, images.boxes[row].cpu()[real].numpy(), marks)
 
 
 def heat_map(weights: np.ndarray, boxes: np.ndarray, width: int, height: int) -> np.ndarray:
@@ -119,19 +119,21 @@ def heat_map(weights: np.ndarray, boxes: np.ndarray, width: int, height: int) ->
     return heat / heat.max() if heat.max() > 0 else heat
 
 
-def draw_gaze(picture: Image.Image, gaze: Gaze, title: str = "", width: int = 720) -> Image.Image:
-    """The picture with nouns and boxes, the caption below it, and the strip of heat maps below that."""
+def draw_attention(
+    image: Image.Image, attention: AttentionSupervision, title: str = "", width: int = 720
+) -> Image.Image:
+    """The image with nouns and boxes, the caption below it, and the strip of heat maps below that."""
     from PIL import Image, ImageDraw
 
     inner = width - 2 * MARGIN
-    large = picture.convert("RGB").resize((inner, max(1, round(picture.height * inner / picture.width))))
-    _draw_boxes(large, gaze)
-    columns = max(1, min(6, len(gaze.words)))
+    large = image.convert("RGB").resize((inner, max(1, round(image.height * inner / image.width))))
+    _draw_boxes(large, attention)
+    columns = max(1, min(6, len(attention.words)))
     small_width = (inner - (columns - 1) * 6) // columns
-    small_height = max(1, round(picture.height * small_width / picture.width))
-    rows = -(-len(gaze.words) // columns)
+    small_height = max(1, round(image.height * small_width / image.width))
+    rows = -(-len(attention.words) // columns)
     line = 22
-    caption = _wrapped(gaze, inner)
+    caption = _wrapped(attention, inner)
     head = line + 8 if title else 0
     height = MARGIN + head + large.height + 8 + line * len(caption) + 10 + rows * (small_height + line + 4) + MARGIN
     sheet = Image.new("RGB", (width, height), BACKGROUND)
@@ -141,23 +143,25 @@ def draw_gaze(picture: Image.Image, gaze: Gaze, title: str = "", width: int = 72
     top = MARGIN + head
     sheet.paste(large, (MARGIN, top))
     top += large.height + 8
-    top = _draw_caption(pen, gaze, caption, top, line)
-    small = picture.convert("RGB").resize((small_width, small_height))
-    for number, word in enumerate(gaze.words):
+    top = _draw_caption(pen, attention, caption, top, line)
+    small = image.convert("RGB").resize((small_width, small_height))
+    for number, word in enumerate(attention.words):
         left = MARGIN + (number % columns) * (small_width + 6)
         upper = top + 10 + (number // columns) * (small_height + line + 4)
-        sheet.paste(_lit(small, gaze.attention[number], gaze.boxes), (left, upper))
-        share = float(gaze.attention[number].sum())
+        sheet.paste(_lit(small, attention.attention[number], attention.boxes), (left, upper))
+        share = float(attention.attention[number].sum())
         label = word if share > 0.99 else f"{word} ({share:.0%})"
-        pen.text((left, upper + small_height + 2), label, fill=gaze.colours[number] or "black", font=_font(14))
+        pen.text((left, upper + small_height + 2), label, fill=attention.colours[number] or "black", font=_font(14))
     return sheet
 
 
-def draw_comparison(picture: Image.Image, gazes: Sequence[tuple[str, Gaze]], width: int = 560) -> Image.Image:
-    """Several models' looks at one picture, side by side: before and after supervision, say."""
+def draw_comparison(
+    image: Image.Image, attentions: Sequence[tuple[str, AttentionSupervision]], width: int = 560
+) -> Image.Image:
+    """Several models' looks at one image, side by side: before and after supervision, say."""
     from PIL import Image
 
-    sheets = [draw_gaze(picture, gaze, title, width) for title, gaze in gazes]
+    sheets = [draw_attention(image, attention, title, width) for title, attention in attentions]
     if not sheets:
         raise InputError("There is nothing to compare: give at least one caption.")
     whole = Image.new("RGB", (width * len(sheets), max(sheet.height for sheet in sheets)), BACKGROUND)
@@ -174,32 +178,34 @@ def save_drawing(drawing: Image.Image, path: Path) -> None:
         raise InputError(f"{path} cannot be written ({error.strerror or error}); choose another place.") from error
 
 
-def _draw_boxes(picture: Image.Image, gaze: Gaze) -> None:
+def _draw_boxes(image: Image.Image, attention: AttentionSupervision) -> None:
     from PIL import ImageDraw
 
-    pen = ImageDraw.Draw(picture)
-    scale = np.asarray([picture.width, picture.height, picture.width, picture.height])
-    for number, colour in enumerate(gaze.colours):
+    pen = ImageDraw.Draw(image)
+    scale = np.asarray([image.width, image.height, image.width, image.height])
+    for number, colour in enumerate(attention.colours):
         if colour is None:
             continue
-        left, upper, right, lower = (gaze.box_of(number) * scale).tolist()
+        left, upper, right, lower = (attention.box_of(number) * scale).tolist()
         # Two nouns may share a box: each is drawn a little further in, its word below the words before.
-        inset = 2 * (sum(gaze.nouns[:number]) % 4)
-        above = sum(gaze.nouns[n] and bool((gaze.box_of(n) == gaze.box_of(number)).all()) for n in range(number))
+        inset = 2 * (sum(attention.nouns[:number]) % 4)
+        above = sum(
+            attention.nouns[n] and bool((attention.box_of(n) == attention.box_of(number)).all()) for n in range(number)
+        )
         right, lower = max(left, right - 1), max(upper, lower - 1)
         inset = min(inset, (right - left) / 2, (lower - upper) / 2)
         pen.rectangle((left + inset, upper + inset, right - inset, lower - inset), outline=colour, width=3)
         place = (left + inset + 4, upper + inset + 3 + LABEL * above)
-        end = pen.textbbox(place, gaze.words[number], font=_font(16))
+        end = pen.textbbox(place, attention.words[number], font=_font(16))
         pen.rectangle((end[0] - 2, end[1] - 2, end[2] + 2, end[3] + 2), fill="white")
-        pen.text(place, gaze.words[number], fill=colour, font=_font(16))
+        pen.text(place, attention.words[number], fill=colour, font=_font(16))
 
 
-def _wrapped(gaze: Gaze, width: int) -> list[list[int]]:
+def _wrapped(attention: AttentionSupervision, width: int) -> list[list[int]]:
     """Numbers of the words on each line of the caption."""
     font, used = _font(18), 0.0
     lines: list[list[int]] = [[]]
-    for number, word in enumerate(gaze.words):
+    for number, word in enumerate(attention.words):
         long = font.getlength(word + " ")
         if lines[-1] and used + long > width:
             lines.append([])
@@ -209,23 +215,25 @@ def _wrapped(gaze: Gaze, width: int) -> list[list[int]]:
     return lines
 
 
-def _draw_caption(pen: ImageDraw.ImageDraw, gaze: Gaze, lines: list[list[int]], top: int, line: int) -> int:
+def _draw_caption(
+    pen: ImageDraw.ImageDraw, attention: AttentionSupervision, lines: list[list[int]], top: int, line: int
+) -> int:
     font = _font(18)
     for numbers in lines:
         left = float(MARGIN)
         for number in numbers:
-            pen.text((left, top), gaze.words[number], fill=gaze.colours[number] or "black", font=font)
-            left += font.getlength(gaze.words[number] + " ")
+            pen.text((left, top), attention.words[number], fill=attention.colours[number] or "black", font=font)
+            left += font.getlength(attention.words[number] + " ")
         top += line
     return top
 
 
-def _lit(picture: Image.Image, weights: np.ndarray, boxes: np.ndarray) -> Image.Image:
-    """The picture, bright where the word looked and dark where it did not."""
+def _lit(image: Image.Image, weights: np.ndarray, boxes: np.ndarray) -> Image.Image:
+    """The image, bright where the word looked and dark where it did not."""
     from PIL import Image
 
-    heat = heat_map(weights, boxes, picture.width, picture.height)[..., None]
-    return Image.fromarray((np.asarray(picture, np.float64) * (0.2 + 0.8 * heat)).round().astype(np.uint8))
+    heat = heat_map(weights, boxes, image.width, image.height)[..., None]
+    return Image.fromarray((np.asarray(image, np.float64) * (0.2 + 0.8 * heat)).round().astype(np.uint8))
 
 
 def _font(size: int) -> FreeTypeFont | ImageFont:

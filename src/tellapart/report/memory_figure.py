@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tellapart.captioning.r2m import R2MModel
-from tellapart.decoding import greedy, with_start
-from tellapart.encoders.memory import FusionMemory, RecurrentMemory
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.types import Images
+from tellapart.models.captioners.r2m import R2MModel
+from tellapart.models.decoding import greedy, with_start
+from tellapart.models.layers.memory import FusionMemory, RecurrentMemory
 from tellapart.objectives.context import Context
 from tellapart.report import page
+from tellapart.runs.run import Run
 from tellapart.text.vocabulary import END, Vocabulary
-from tellapart.training.run import Run
-from tellapart.types import Images
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class MemoryWeights:
 
 @torch.no_grad()
 def memory_weights(model: R2MModel, images: Images, vocabulary: Vocabulary, max_words: int = 20) -> MemoryWeights:
-    """Let the model caption one picture and note its memories' weights.
+    """Let the model caption one image and note its memories' weights.
 
     Fusion memory: the mean over heads and over the two rows that ask. Recurrent memory: each head, the mean over
     slots that ask, all slots' weights added up.
     """
     if len(images) != 1:
-        raise InputError(f"The memory figure is drawn for one picture, not {len(images)}.")
+        raise InputError(f"The memory figure is drawn for one image, not {len(images)}.")
     tokens = with_start(greedy(model, images, max_words).tokens)  # [1, T]
     traced = model.trace(images, tokens)
     rows: list[str] = []
@@ -62,28 +62,28 @@ def memory_weights(model: R2MModel, images: Images, vocabulary: Vocabulary, max_
     return MemoryWeights(tuple(words[:steps]), tuple(words[1 : steps + 1]), tuple(rows), table)
 
 
-def memories_section(run: Run, context: Context, pictures: Sequence[int]) -> str:
-    """HTML of what a run's memories attended to as it captioned these pictures; empty where it has none."""
+def memories_section(run: Run, context: Context, images: Sequence[int]) -> str:
+    """HTML of what a run's memories attended to as it captioned these images; empty where it has none."""
     model = run.model
     if not isinstance(model, R2MModel):
         return ""
     if not (isinstance(model.fusion, FusionMemory) or isinstance(model.decoder, RecurrentMemory)):
         return ""
     parts = []
-    for picture in pictures:
-        shown = memory_weights(model, context.batches.images(np.asarray([picture])), run.vocabulary)
+    for image in images:
+        shown = memory_weights(model, context.batches.images(np.asarray([image])), run.vocabulary)
         said = " ".join(shown.said[:-1])
-        parts += [page.figure(context.pack.picture_path(picture), said), page.plot(memory_picture([shown]), said)]
+        parts += [page.figure(context.pack.image_path(image), said), page.plot(memory_image([shown]), said)]
     return "".join(parts)
 
 
 def draw_memories(shown: Sequence[MemoryWeights], path: Path) -> None:
-    """`memory_picture` as a file."""
+    """`memory_image` as a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(memory_picture(shown))
+    path.write_bytes(memory_image(shown))
 
 
-def memory_picture(shown: Sequence[MemoryWeights]) -> bytes:
+def memory_image(shown: Sequence[MemoryWeights]) -> bytes:
     """A PNG with one strip a sentence: columns are words (below: the word read, above: the word said), rows the
     memories."""
     import matplotlib

@@ -1,4 +1,4 @@
-"""One HTML file that needs nothing beside it: style, pictures and plots are inside."""
+"""One HTML file that needs nothing beside it: style, images and plots are inside."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from tellapart.data.upright import upright
+from tellapart.images.orientation import upright
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #2a9d5c; }
@@ -45,7 +45,7 @@ def table(rows: Sequence[tuple[str, str]], header: tuple[str, str]) -> str:
 
 
 def figure(path: Path, caption: str, right: bool = False, size: int = 224) -> str:
-    """A picture, made small, with words under it; `right` marks the true answer in more than colour."""
+    """An image, made small, with words under it; `right` marks the true answer in more than colour."""
     with Image.open(path) as opened:
         small = upright(opened).copy()
         small.thumbnail((size, size))

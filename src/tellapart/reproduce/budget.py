@@ -14,22 +14,22 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import nn
 
+from tellapart.core.errors import InputError
 from tellapart.data.batches import Batches
+from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
-from tellapart.data.sampling import draw_epoch, steps_an_epoch
-from tellapart.errors import InputError
+from tellapart.data.sampling import draw_epoch, steps_per_epoch
 from tellapart.evaluation import EVALUATIONS
 from tellapart.objectives.context import Context
 from tellapart.reproduce.jobs import Job, Plan, pending_jobs, plan
 from tellapart.reproduce.table import Table
 from tellapart.reproduce.work import Bench
+from tellapart.runs.recipe import Schedule, Stage
+from tellapart.runs.registry import to_plain
+from tellapart.runs.run import inputs_for
 from tellapart.training.feed import made
 from tellapart.training.judging import earlier_losses, judges, validation_losses
-from tellapart.training.recipe import Schedule, Stage
-from tellapart.training.registry import to_plain
-from tellapart.training.run import inputs_for
 from tellapart.training.starting_model import starting_model
-from tellapart.vision.store import FeatureStore
 
 SHARES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001)
 """Few values, so that the same budget finds the same runs in the cache again."""
@@ -79,7 +79,7 @@ class Prices:
             name = json.dumps([to_plain(described), job.features])
             if name not in self.known:
                 self.known[name] = self._measure(job, index)
-            steps = steps_an_epoch(self.pack, stage.sampling)
+            steps = steps_per_epoch(self.pack, stage.sampling)
             evaluations = max(1, stage.epochs // stage.evaluate_every)
             total += self.known[name].step * steps * stage.epochs + self.known[name].evaluation * evaluations
         return total

@@ -2,7 +2,7 @@
 
 CACHE/
   results/KEY/result.json      figures by measure, the recipe, the data, how long it took and on what
-  results/KEY/MEASURE.npz      what each picture adds, where the measure gives it
+  results/KEY/MEASURE.npz      what each image adds, where the measure gives it
   results/KEY/log.jsonl        the training log
   runs/KEY/                    the run folder itself, where it is kept
   runs/KEY/passing             says that it is not: it goes when all that needs it is done
@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from tellapart.data.files import atomic_folder, read_json, write_json
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.files import atomic_folder, read_json, write_json
 from tellapart.reproduce.measured import Measured
-from tellapart.training.recipe import DESCRIPTION, Recipe
-from tellapart.training.registry import to_plain
+from tellapart.runs.recipe import DESCRIPTION, Recipe
+from tellapart.runs.registry import to_plain
 
 UNIMPORTANT = (*DESCRIPTION, "seed")
 """Fields of a recipe that its hash leaves out; the seed is kept beside."""
@@ -35,7 +35,7 @@ def recipe_hash(recipe: Recipe) -> str:
     if not recipe.stages:
         # Nothing is learned: the name is all there is.
         return _hash(recipe.name)
-    plain = {name: value for name, value in to_plain(recipe).items() if name not in UNIMPORTANT}
+    plain = {name: value for name, value in to_plain(recipe, first_names=True).items() if name not in UNIMPORTANT}
     return _hash(plain)
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from tellapart.data.files import write_text
+from tellapart.core.files import write_text
 from tellapart.reproduce.cache import Cache, Result
 from tellapart.reproduce.collect import Data, Filled, fill
 from tellapart.reproduce.jobs import row_hash, row_recipe

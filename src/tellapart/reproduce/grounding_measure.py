@@ -7,11 +7,11 @@ import torch
 
 from tellapart.data.pack import Pack
 from tellapart.evaluation.grounding import drawn_figures, ground
-from tellapart.metrics.bootstrap import SAMPLES, picture_weights
+from tellapart.metrics.retrieval.bootstrap import SAMPLES, image_weights
 from tellapart.reproduce.caption_measures import captions_measured
 from tellapart.reproduce.measured import Measured
-from tellapart.training.run import Run
-from tellapart.training.run_context import context_for
+from tellapart.runs.context import context_for
+from tellapart.runs.run import Run
 
 
 def measure_grounding(run: Run, pack: Pack, split: str, device: str) -> Measured:
@@ -20,9 +20,9 @@ def measure_grounding(run: Run, pack: Pack, split: str, device: str) -> Measured
     with torch.no_grad():
         found = ground(run.model, context, split)
     figures = dict(found.figures)
-    counts = (picture_weights(len(found.pictures), SAMPLES, 0) * len(found.pictures)).astype(np.float32)
+    counts = (image_weights(len(found.image_rows), SAMPLES, 0) * len(found.image_rows)).astype(np.float32)
     items = {f"drawn_{name}": values.astype(np.float32) for name, values in drawn_figures(found, counts).items()}
     if found.said is not None:
-        said = captions_measured([run.vocabulary.decode(row) for row in found.said.tolist()], found.pictures)
+        said = captions_measured([run.vocabulary.decode(row) for row in found.said.tolist()], found.image_rows)
         figures, items = figures | said.figures, items | said.items
     return Measured(figures, items)

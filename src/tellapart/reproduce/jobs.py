@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from functools import cache as cache_calls
 from functools import partial
 
+from tellapart.core.errors import InputError
+from tellapart.data.feature_store import FeatureStore, mirror_of
 from tellapart.data.pack import Pack
-from tellapart.data.sampling import captioned, steps_an_epoch
-from tellapart.errors import InputError
-from tellapart.recipes import find_recipe
+from tellapart.data.sampling import captioned, steps_per_epoch
+from tellapart.papers.recipes import find_recipe
 from tellapart.reproduce.cache import Cache, job_key, recipe_hash
 from tellapart.reproduce.caption_measures import UNTRAINED
 from tellapart.reproduce.later_measures import LATER
 from tellapart.reproduce.measured import SPLIT
 from tellapart.reproduce.table import Row, Table
+from tellapart.runs.recipe import Recipe, Stage
+from tellapart.runs.registry import override
 from tellapart.training.needed_stages import finished_stages, rests_on
-from tellapart.training.recipe import Recipe, Stage
-from tellapart.training.registry import override
-from tellapart.vision.store import FeatureStore, mirror_of
 
 FIRST_STAGES = "first stages of "
 
@@ -105,7 +105,7 @@ def shortened(recipe: Recipe, share: float, pack: Pack | None) -> Recipe:
 def _shorter(stage: Stage, share: float, pack: Pack | None) -> Stage:
     sampling, wanted = stage.sampling, stage.epochs * share
     if wanted < 1 and pack is not None:
-        sampling = replace(sampling, steps=max(1, round(wanted * steps_an_epoch(pack, sampling))))
+        sampling = replace(sampling, steps=max(1, round(wanted * steps_per_epoch(pack, sampling))))
     schedule = replace(
         stage.schedule,
         every=max(1, round(stage.schedule.every * share)),
@@ -154,7 +154,7 @@ def plan(
     captioned(pack, SPLIT)
     jobs: dict[str, Job] = {}
     skipped: dict[str, str] = {}
-    steps_of = cache_calls(partial(steps_an_epoch, pack))
+    steps_of = cache_calls(partial(steps_per_epoch, pack))
     for table in tables:
         measures = run_measures(table)
         for row in table.rows:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
-from tellapart.errors import InputError
 from tellapart.reproduce.cache import Cache, Result
 from tellapart.reproduce.jobs import row_hash
 from tellapart.reproduce.later_measures import LATER

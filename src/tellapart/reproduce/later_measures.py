@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.evaluation.region_bounds import region_bounds
 from tellapart.reproduce.caption_measures import text_metrics
 from tellapart.reproduce.measured import SPLIT, Measured
-from tellapart.vision.store import FeatureStore
 
 
 @dataclass(frozen=True)

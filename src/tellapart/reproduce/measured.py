@@ -1,4 +1,4 @@
-"""What a measure gives: figures, and what each picture adds to them."""
+"""What a measure gives: figures, and what each image adds to them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What is measured of a finished run, by name: figures, and where there are some, what each picture adds to them.
+"""What is measured of a finished run, by name: figures, and where there are some, what each image adds to them.
 
-Per-picture values allow a paired bootstrap when a row has only one run: `ranks` of retrieval queries, or an array named
-like its figure whose mean over pictures is that figure. A figure that is no such mean may give its bootstrap itself, as
-`drawn_` and its name: [SAMPLES] values on the pictures that `metrics.bootstrap.picture_weights` draws with seed 0.
+Per-image values allow a paired bootstrap when a row has only one run: `ranks` of retrieval queries, or an array named
+like its figure whose mean over images is that figure. A figure that is no such mean may give its bootstrap itself, as
+`drawn_` and its name: [SAMPLES] values on the images that `metrics.bootstrap.image_weights` draws with seed 0.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tellapart.data.files import read_json
+from tellapart.core.files import read_json
 from tellapart.data.pack import Pack
 from tellapart.evaluation.retrieval import SplitScores, score_split
-from tellapart.metrics.ndcg import ndcg, rouge_relevance
-from tellapart.metrics.recall import own_sentences, r_precision, retrieval_ranks, summarise, thousand_folds
+from tellapart.metrics.retrieval.ndcg import ndcg, rouge_relevance
+from tellapart.metrics.retrieval.recall import own_sentences, r_precision, retrieval_ranks, summarise, thousand_folds
 from tellapart.reproduce.caption_measures import measure_captions, measure_self_retrieval
 from tellapart.reproduce.grounding_measure import measure_grounding
 from tellapart.reproduce.measured import Measured
+from tellapart.runs.context import context_for
+from tellapart.runs.run import Run
 from tellapart.training.log import read_log
-from tellapart.training.run import Run
-from tellapart.training.run_context import context_for
 
 RANKS = ("ranks_i2t", "ranks_t2i", "owner")
 """Names of the arrays that retrieval ranks are kept under: [I], [C] and [C]."""
@@ -40,9 +40,9 @@ def measure_retrieval(run: Run, pack: Pack, split: str, device: str) -> Measured
     found = _scores(run, pack, split, device)
     ranks = retrieval_ranks(found.scores, found.owner)
     figures = summarise(ranks)
-    figures["i2t_r_precision"] = r_precision(found.scores, own_sentences(found.owner, len(found.pictures)))
+    figures["i2t_r_precision"] = r_precision(found.scores, own_sentences(found.owner, len(found.image_rows)))
     figures |= thousand_folds(found.scores, found.owner)
-    arrays = (ranks.picture_to_text, ranks.text_to_picture, ranks.owner)
+    arrays = (ranks.image_to_text, ranks.text_to_image, ranks.owner)
     return Measured(figures, {name: array.numpy().astype(np.int32) for name, array in zip(RANKS, arrays)})
 
 

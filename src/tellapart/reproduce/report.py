@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from tellapart.data.files import write_json, write_text
+from tellapart.core.files import write_json, write_text
 from tellapart.reproduce.collect import Filled, figure_of
 from tellapart.reproduce.plots import drawn_svg
 from tellapart.reproduce.statistics import Estimate
@@ -26,12 +26,12 @@ def write_reports(filled: Filled, folder: Path) -> list[Path]:
     drawn = drawn_svg(filled)
     paths = [folder / f"{stem}.{kind}" for kind in ("json", "md", "html")]
     write_json(paths[0], as_plain(filled))
-    picture = f"{stem}.svg" if drawn else ""
-    write_text(paths[1], as_markdown(filled, picture) + "\n")
+    image = f"{stem}.svg" if drawn else ""
+    write_text(paths[1], as_markdown(filled, image) + "\n")
     write_text(paths[2], as_html(filled, drawn))
     if drawn:
-        write_text(folder / picture, drawn)
-        paths.append(folder / picture)
+        write_text(folder / image, drawn)
+        paths.append(folder / image)
     return paths
 
 
@@ -61,15 +61,15 @@ def honest_lines(filled: Filled) -> list[str]:
         )
     lines.extend(filled.table.notes)
     if any(figure_of(c, runs) != c.metric for c in filled.table.columns for runs in filled.results.values()):
-        lines.append("Recall is the mean over folds of 1,000 test pictures, as the paper's on COCO is.")
+        lines.append("Recall is the mean over folds of 1,000 test images, as the paper's on COCO is.")
     lines.append(_hardware(filled))
     counts = {len(runs) for runs in filled.results.values()}
-    pictures = "bootstrap interval over test pictures, [ ] its ends where the value is not its middle"
+    images = "bootstrap interval over test images, [ ] its ends where the value is not its middle"
     if counts == {1}:
-        lines.append(f"One run a row: ± is a 95% {pictures}.")
+        lines.append(f"One run a row: ± is a 95% {images}.")
     elif counts:
         seeds = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
-        alone = f"; of a row with one seed, a {pictures}" if 1 in counts else ""
+        alone = f"; of a row with one seed, a {images}" if 1 in counts else ""
         lines.append(f"{seeds} seeds a row: ± is a 95% t interval of the mean over seeds{alone}.")
     return lines
 
@@ -117,7 +117,7 @@ def _published(figure: float | None, column: Column) -> str:
     return "–" if figure is None else f"{figure:.{column.decimals}f}"
 
 
-def as_markdown(filled: Filled, picture: str = "", level: int = 2, apart: str = "") -> str:
+def as_markdown(filled: Filled, image: str = "", level: int = 2, apart: str = "") -> str:
     """apart: what sets this table apart from another of its name."""
     table = filled.table
     out = [f"{'#' * level} {table.name}{apart}", "", f"{table.title}. {table.paper}.", ""]
@@ -135,8 +135,8 @@ def as_markdown(filled: Filled, picture: str = "", level: int = 2, apart: str = 
         for judged in filled.claims:
             checks = "<br>".join(f"{check.text}: {_judged(check.estimate)}" for check in judged.checks)
             out.append(f"| {judged.claim.text} | **{judged.verdict}** | {checks} |")
-    if picture:
-        out += ["", f"![{table.title}]({picture})"]
+    if image:
+        out += ["", f"![{table.title}]({image})"]
     return "\n".join(out)
 
 
@@ -167,7 +167,7 @@ def as_html(filled: Filled, drawn: str = "") -> str:
         + "</td></tr>"
         for judged in filled.claims
     )
-    picture = drawn[drawn.index("<svg") :] if drawn else ""
+    image = drawn[drawn.index("<svg") :] if drawn else ""
     return _PAGE.format(
         title=html.escape(f"{table.name}: {table.title}"),
         paper=html.escape(table.paper),
@@ -176,7 +176,7 @@ def as_html(filled: Filled, drawn: str = "") -> str:
         body="\n".join(body),
         missing=f"<h2>Not run</h2><ul>{missing}</ul>" if missing else "",
         claims=f"<h2>Claims</h2><table>{claims}</table>" if claims else "",
-        picture=picture,
+        image=image,
         command=html.escape(command(filled)),
     )
 
@@ -196,7 +196,7 @@ tr.undecided td:first-child {{ color: #8a6d00 }} svg {{ max-width: 100%; height:
 <table><thead><tr><th></th><th></th>{head}</tr></thead><tbody>
 {body}
 </tbody></table>
-{missing}{claims}{picture}
+{missing}{claims}{image}
 <p><code>{command}</code></p></html>
 """
 

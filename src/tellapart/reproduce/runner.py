@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
-from tellapart.errors import InputError
 from tellapart.reproduce.cache import Cache
 from tellapart.reproduce.jobs import Job, Plan, pending_jobs, plan
 from tellapart.reproduce.table import Table

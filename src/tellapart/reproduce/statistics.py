@@ -1,8 +1,8 @@
 """How sure a cell is, and whether a claim holds.
 
 Several runs of a row (seeds): the mean with a t interval; two rows are compared by Welch's t interval. One run: a
-percentile bootstrap over pictures, each drawn with its sentences; two rows are compared on the same draws.
-Intervals over seeds say nothing of other test pictures, intervals over pictures nothing of other seeds.
+percentile bootstrap over images, each drawn with its sentences; two rows are compared on the same draws.
+Intervals over seeds say nothing of other test images, intervals over images nothing of other seeds.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from tellapart.metrics.bootstrap import SAMPLES, picture_weights, resampled
-from tellapart.metrics.recall import Ranks
+from tellapart.metrics.retrieval.bootstrap import SAMPLES, image_weights, resampled
+from tellapart.metrics.retrieval.recall import Ranks
 from tellapart.reproduce.measures import RANKS
 
 LEVEL = 0.95
@@ -42,7 +42,7 @@ class Cell:
     values: Mapping[int, float]
     """By seed."""
     draws: np.ndarray | None = None  # [samples]
-    """The first run's figure on bootstrapped pictures; the same pictures in every cell of a table."""
+    """The first run's figure on bootstrapped images; the same images in every cell of a table."""
 
     def estimate(self) -> Estimate:
         numbers = list(self.values.values())
@@ -81,7 +81,7 @@ def difference(first: Cell, second: Cell) -> Estimate:
     if first.draws is not None and second.draws is not None and len(first.draws) == len(second.draws):
         # The draws are of each row's first run, so the value must be too.
         gap = first.values[min(first.values)] - second.values[min(second.values)]
-        basis = "the same pictures" if len(a) == len(b) == 1 else "the same pictures, the first run of each"
+        basis = "the same images" if len(a) == len(b) == 1 else "the same images, the first run of each"
         return Estimate(gap, *_ends(first.draws - second.draws), basis)
     return Estimate(gap, math.nan, math.nan, "one run")
 
@@ -99,16 +99,16 @@ def spread(cell: Cell) -> Estimate:
 
 
 def bootstrap_draws(metric: str, items: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """A figure on SAMPLES bootstrapped test sets [samples], as measured, from ranks, or from one value a picture."""
+    """A figure on SAMPLES bootstrapped test sets [samples], as measured, from ranks, or from one value an image."""
     if f"drawn_{metric}" in items:
         return items[f"drawn_{metric}"].astype(np.float64)
     if all(name in items for name in RANKS):
         ranks = Ranks(*(torch.from_numpy(items[name].astype(np.int64)) for name in RANKS))
-        drawn = resampled(ranks, picture_weights(len(items[RANKS[0]]), SAMPLES, 0))
+        drawn = resampled(ranks, image_weights(len(items[RANKS[0]]), SAMPLES, 0))
         if metric in drawn:
             return drawn[metric]
     if metric in items:
-        return picture_weights(len(items[metric]), SAMPLES, 0) @ items[metric].astype(np.float64)
+        return image_weights(len(items[metric]), SAMPLES, 0) @ items[metric].astype(np.float64)
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Column:
     """What makes the figure: a name in `measures.MEASURES`, or in `caption_measures.LATER`."""
     decimals: int = 1
     in_folds: bool = False
-    """Where a test split is large enough, the mean over folds of 1,000 pictures, as the paper has it on COCO."""
+    """Where a test split is large enough, the mean over folds of 1,000 images, as the paper has it on COCO."""
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import torch
 
-from tellapart.data.files import read_json, write_json
+from tellapart.core.errors import InputError
+from tellapart.core.files import read_json, write_json
 from tellapart.data.pack import Pack
-from tellapart.errors import InputError
 from tellapart.reproduce.cache import Cache, Result, job_key, recipe_hash
 from tellapart.reproduce.caption_measures import measure_untrained
 from tellapart.reproduce.jobs import Job
 from tellapart.reproduce.measured import SPLIT, Measured
 from tellapart.reproduce.measures import MEASURES, SECONDS
-from tellapart.training.registry import to_plain
-from tellapart.training.run import Run, open_run
+from tellapart.runs.registry import to_plain
+from tellapart.runs.run import Run, open_run
 from tellapart.training.train import TrainSettings, train_recipe
 
 

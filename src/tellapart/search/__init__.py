@@ -1,1 +1,1 @@
-"""Photos found again: a table of vectors and captions, kept up to date, and asked by words or by pictures."""
+"""Photos found again: a table of vectors and captions, kept up to date, and asked by words or by images."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.search.store import Store
 
 EXACT_BELOW = 50_000
@@ -117,9 +117,9 @@ def as_matrix(column: Any, width: int) -> np.ndarray:
 
 
 def sample_queries(store: Store, words: Any, count: int = 100, seed: int = 0) -> np.ndarray:
-    """What people may ask: stored pictures, and their captions as sentences where there are any [Q, E].
+    """What people may ask: stored images, and their captions as sentences where there are any [Q, E].
 
-    Sentences lie apart from pictures in a joint space, so recall on pictures alone would flatter. Captions of which the
+    Sentences lie apart from images in a joint space, so recall on images alone would flatter. Captions of which the
     matcher knows no word (a captioner of another language) are no questions.
     """
     import pyarrow as pa
@@ -127,8 +127,8 @@ def sample_queries(store: Store, words: Any, count: int = 100, seed: int = 0) ->
     rows = len(store)
     places = np.sort(np.random.default_rng(seed).choice(rows, min(count, rows), replace=False))
     found: pa.Table = store.table.take_offsets(places.tolist()).select(["vector", "caption"]).to_arrow()
-    pictures = as_matrix(found["vector"].combine_chunks(), store.about.width)
-    asked = [pictures]
+    images = as_matrix(found["vector"].combine_chunks(), store.about.width)
+    asked = [images]
     for caption in filter(None, found["caption"].to_pylist()):
         with contextlib.suppress(InputError):
             asked.append(words([caption]))

@@ -12,14 +12,14 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from tellapart.errors import InputError
-from tellapart.looking import Look, Looked, Looker, look_of
-from tellapart.protocols import Matcher
-from tellapart.scores import unit
+from tellapart.core.errors import InputError
+from tellapart.core.protocols import Matcher
+from tellapart.core.types import Images
+from tellapart.inference.caption_generator import open_caption_generator
+from tellapart.inference.feature_extractor import FeatureExtractor, Look, Looked, look_of
+from tellapart.models.matchers.scores import unit
+from tellapart.runs.run import open_run
 from tellapart.search.sentences import as_texts
-from tellapart.telling import open_teller
-from tellapart.training.run import open_run
-from tellapart.types import Images
 
 BATCH, CAPTION_BEAM = 64, 3
 
@@ -68,36 +68,40 @@ class Embedder:
         self.look = look_of(self.run.data["features"], self.run.folder)
         self.width = self._width()
         self.fingerprint = fingerprint(self.run.folder)
-        self.teller = open_teller(captioner, device) if captioner else None
-        seen = self.teller.look if self.teller is not None and _serves(self.teller.look, self.look) else self.look
-        self.looker = Looker(seen, device, workers)
-        apart = self.teller is not None and self.teller.look != seen
-        self.caption_looker = Looker(self.teller.look, device, workers) if self.teller and apart else None
+        self.generator = open_caption_generator(captioner, device) if captioner else None
+        seen = (
+            self.generator.look if self.generator is not None and _serves(self.generator.look, self.look) else self.look
+        )
+        self.extractor = FeatureExtractor(seen, device, workers)
+        apart = self.generator is not None and self.generator.look != seen
+        self.caption_extractor = (
+            FeatureExtractor(self.generator.look, device, workers) if self.generator and apart else None
+        )
 
     def photos(self, paths: Iterable[Path]) -> Iterator[Embedded]:
         """Vectors, and captions where there is a captioner, a batch at a time and in order."""
         own, others = tee(paths)
         shown: Iterator[Looked | None] = repeat(None)
-        if self.caption_looker is not None:  # the captioner looks in its own way, at the same photos in step
-            shown = self.caption_looker.look_at(others, BATCH)
+        if self.caption_extractor is not None:  # the captioner looks in its own way, at the same photos in step
+            shown = self.caption_extractor.look_at(others, BATCH)
         else:
             del others
-        for looked, told_by in zip(self.looker.look_at(own, BATCH), shown):
+        for looked, told_by in zip(self.extractor.look_at(own, BATCH), shown):
             if not looked.photos:
                 yield Embedded([], np.zeros((0, self.width), np.float32), None, looked.faults)
                 continue
-            captions = None if self.teller is None else self._tell((told_by or looked).images)
+            captions = None if self.generator is None else self._tell((told_by or looked).images)
             yield Embedded(looked.photos, self._vectors(looked.images), captions, looked.faults)
 
-    def picture(self, path: Path) -> np.ndarray:
+    def image(self, path: Path) -> np.ndarray:
         """One photo's vector [E], or an InputError that says why not."""
-        return self._vectors(self.looker.images(path))[0]
+        return self._vectors(self.extractor.images(path))[0]
 
     def shown(self, path: Path) -> tuple[np.ndarray, Images]:
         """One photo's vector [E], and the photo [1, R, D] as the captioner (or, without one, the matcher) sees it."""
-        images = self.looker.images(path)
+        images = self.extractor.images(path)
         vector = self._vectors(images)[0]
-        return vector, images if self.caption_looker is None else self.caption_looker.images(path)
+        return vector, images if self.caption_extractor is None else self.caption_extractor.images(path)
 
     @torch.inference_mode()
     def words(self, sentences: Sequence[str]) -> np.ndarray:
@@ -113,8 +117,8 @@ class Embedder:
 
     @torch.inference_mode()
     def _tell(self, images: Images) -> list[str]:
-        assert self.teller is not None
-        return self.teller.tell(images, self.beam).texts
+        assert self.generator is not None
+        return self.generator.tell(images, self.beam).texts
 
     @torch.inference_mode()
     def _width(self) -> int:
@@ -123,7 +127,7 @@ class Embedder:
         vectors = self.model.encode_image(Images(empty, mask)).vectors
         if vectors.dim() != 2:
             raise InputError(
-                f"{self.run.folder} gives a picture many vectors, and an index holds one; index with a matcher that "
+                f"{self.run.folder} gives an image many vectors, and an index holds one; index with a matcher that "
                 f"gives one (vse++, convse, …) and let this run order what is found: `tellapart search --rerank "
                 f"{self.run.folder}`."
             )

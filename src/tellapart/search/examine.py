@@ -9,8 +9,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tellapart.data.upright import upright_size
-from tellapart.photos import photo_suffixes
+from tellapart.images.folders import photo_suffixes
+from tellapart.images.orientation import upright_size
 
 EXIF_BLOCK, TAKEN, CHANGED = 0x8769, 0x9003, 0x0132
 
@@ -29,7 +29,7 @@ class FileFacts:
 
 
 def examine(path: Path) -> FileFacts:
-    """Read one file's facts; OSError where it cannot be read. A file that is no picture has no measures."""
+    """Read one file's facts; OSError where it cannot be read. A file that is no image has no measures."""
     from PIL import Image
 
     photo_suffixes()  # registers plugins

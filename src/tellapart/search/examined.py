@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tellapart.data.pictures import unwritable_name
+from tellapart.images.finding import unwritable_name
 from tellapart.search.examine import FileFacts, examine
 from tellapart.search.store import inside
 

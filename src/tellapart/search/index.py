@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tellapart.errors import InputError
-from tellapart.photos import photos_in
+from tellapart.core.errors import InputError
+from tellapart.images.folders import photos_in
 from tellapart.search.examined import Engine, Examined, Photo
 from tellapart.search.known import Known, read_known
 from tellapart.search.store import Store
@@ -100,7 +100,7 @@ def update_index(
                 store.tidy()
         changes.faults += unread.faults
         gone = [path for path in known.gone(store, roots) if not unread.hides(path)]
-        _refuse_emptied(store, roots, gone, forget)
+        _reject_emptied(store, roots, gone, forget)
         store.delete(gone)
         changes.deleted = len(gone)
         if changes.added or changes.changed or changes.carried or changes.deleted:
@@ -207,7 +207,7 @@ def _edits(store: Store, paths: Sequence[str]) -> Iterator[tuple[str, str | None
 
 
 def _row(one: Examined, carried: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """A row that is there already keeps what a person wrote: it outlives a change of the picture."""
+    """A row that is there already keeps what a person wrote: it outlives a change of the image."""
     assert one.facts is not None
     facts = {**one.facts.__dict__, "path": one.photo.path, "folder": one.photo.folder}
     if one.vector is not None:
@@ -229,7 +229,7 @@ def _table(rows: list[dict[str, Any]], store: Store) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def _refuse_emptied(store: Store, roots: Sequence[str], gone: Sequence[str], forget: bool) -> None:
+def _reject_emptied(store: Store, roots: Sequence[str], gone: Sequence[str], forget: bool) -> None:
     """A folder that lost every photo is more likely a disk that is not mounted."""
     if forget or not gone:
         return

@@ -1,4 +1,4 @@
-"""Asking an index: by a vector made of words and pictures, within folders and dates."""
+"""Asking an index: by a vector made of words and images, within folders and dates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.search.ann import NEIGHBOURS, as_matrix, built, search
 from tellapart.search.store import Store, quoted, under
 
@@ -77,13 +77,13 @@ def _true(answers: pa.ChunkedArray) -> np.ndarray:
 
 
 def combined(plus: Sequence[np.ndarray], minus: Sequence[np.ndarray] = ()) -> np.ndarray:
-    """One direction from words and pictures: the sum of what is wanted less what is not, at length one [E].
+    """One direction from words and images: the sum of what is wanted less what is not, at length one [E].
 
     >>> combined([np.array([1.0, 0.0]), np.array([1.0, 1.0])], [np.array([1.0, 0.0])]).round(2).tolist()
     [0.71, 0.71]
     """
     if not plus:
-        raise InputError("Nothing to search for: say words, or name a picture that is like what is wanted.")
+        raise InputError("Nothing to search for: say words, or name an image that is like what is wanted.")
     total = np.sum(plus, axis=0) - (np.sum(minus, axis=0) if len(minus) else 0)
     length = float(np.linalg.norm(total))
     if length < 1e-6:

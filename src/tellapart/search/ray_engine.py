@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.search.embedder import Embeds
 from tellapart.search.examine import FileFacts
 from tellapart.search.examined import Engine, Examined, Photo

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import torch
 
-from tellapart.errors import InputError
-from tellapart.looking import Looker, look_of
-from tellapart.matching.ensemble import average_scores
-from tellapart.protocols import Matcher
+from tellapart.core.errors import InputError
+from tellapart.core.protocols import Matcher
+from tellapart.inference.feature_extractor import FeatureExtractor, look_of
+from tellapart.models.matchers.ensemble import average_scores
+from tellapart.runs.run import open_run
 from tellapart.search.query import Found
 from tellapart.search.sentences import as_texts
 from tellapart.search.store import inside
-from tellapart.training.run import open_run
 
 BATCH = 32
 
@@ -32,7 +32,7 @@ class Reranker:
                 f"{self.run.folder} is a {self.run.recipe.name} run, which matches nothing; give a matcher."
             )
         self.model: Matcher = self.run.model
-        self.looker = Looker(look_of(self.run.data["features"], self.run.folder), device, workers)
+        self.extractor = FeatureExtractor(look_of(self.run.data["features"], self.run.folder), device, workers)
 
     @torch.inference_mode()
     def rerank(self, found: Sequence[Found], sentence: str, share: float = 0.5) -> list[Found]:
@@ -49,7 +49,7 @@ class Reranker:
         texts = self.model.encode_text(as_texts(self.run, [sentence], self.device))
         kept: list[int] = []
         scores: list[torch.Tensor] = []
-        for looked in self.looker.look_at(paths, BATCH):
+        for looked in self.extractor.look_at(paths, BATCH):
             if looked.photos:
                 kept += [places[photo] for photo in looked.photos]
                 scores.append(self.model.score(self.model.encode_image(looked.images), texts).cpu())  # [I, 1]

@@ -7,11 +7,11 @@ from dataclasses import fields
 
 import torch
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.types import Texts
+from tellapart.runs.run import Run
 from tellapart.text.rules import TextRules
 from tellapart.text.vocabulary import END, PAD, START, UNK
-from tellapart.training.run import Run
-from tellapart.types import Texts
 
 NOUNS = "nouns"
 TARGETS = "targets-minilm"

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -161,7 +161,7 @@ def open_or_make(where: str, about: About) -> Store:
     """An index to fill; one that another matcher filled is refused."""
     with _said(where):
         store = _opened_or_made(where, about)
-    refuse_others(store, about.fingerprint, about.matcher)
+    reject_others(store, about.fingerprint, about.matcher)
     return store
 
 
@@ -202,7 +202,7 @@ def _said(where: str) -> Iterator[None]:
         raise InputError(f"There can be no index at {where} ({reason}); name another place, or mend that.") from error
 
 
-def refuse_others(store: Store, fingerprint: str, matcher: str) -> None:
+def reject_others(store: Store, fingerprint: str, matcher: str) -> None:
     if store.about.fingerprint != fingerprint:
         raise InputError(
             f"The index {store.where} was made by another matcher ({store.about.matcher}) than {matcher}: their "

@@ -33,7 +33,7 @@ class About(BaseModel):
     upload_pixels: int
 
 
-class FoundPicture(BaseModel):
+class FoundPhoto(BaseModel):
     id: str
     name: str
     score: float | None
@@ -43,14 +43,14 @@ class FoundPicture(BaseModel):
     height: int
 
 
-class FoundPictures(BaseModel):
+class FoundPhotos(BaseModel):
     """Best first."""
 
-    found: list[FoundPicture]
+    found: list[FoundPhoto]
 
 
-class Picture(BaseModel):
-    """A picture of the index."""
+class PhotoDetails(BaseModel):
+    """An image of the index."""
 
     id: str
     name: str
@@ -90,16 +90,16 @@ class Described(BaseModel):
     """The likeliest sentence; null without a captioner."""
     apart: Sentence | None
     """The sentence that tells it apart from the index's; null where there is nothing to tell it apart from."""
-    similar: list[FoundPicture]
+    similar: list[FoundPhoto]
     preview: str
     """The photo upright and small, as a data: address."""
     width: int
     height: int
 
 
-def found_pictures(found: Sequence[Found]) -> list[FoundPicture]:
+def found_images(found: Sequence[Found]) -> list[FoundPhoto]:
     return [
-        FoundPicture(
+        FoundPhoto(
             id=one.content,
             name=one.path.rsplit("/", 1)[-1],
             score=round(one.score, 4) if math.isfinite(one.score) else None,
@@ -112,8 +112,8 @@ def found_pictures(found: Sequence[Found]) -> list[FoundPicture]:
     ]
 
 
-def picture(row: Row) -> Picture:
-    return Picture(id=row.identity, **{name: value for name, value in vars(row).items() if name != "identity"})
+def image(row: Row) -> PhotoDetails:
+    return PhotoDetails(id=row.identity, **{name: value for name, value in vars(row).items() if name != "identity"})
 
 
 def sentence(said: describe.Sentence | None) -> Sentence | None:

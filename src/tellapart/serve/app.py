@@ -15,17 +15,17 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.images.squares import UnreadableImage
 from tellapart.search.query import Filters
 from tellapart.serve import answers
-from tellapart.serve.answers import About, Described, FoundPictures, NewCaption, Picture, Problem
+from tellapart.serve.answers import About, Described, FoundPhotos, NewCaption, PhotoDetails, Problem
 from tellapart.serve.describe import Describer
 from tellapart.serve.guard import PHOTOS, Admission, Guard
-from tellapart.serve.library import IDENTITY, BadQuestion, Library, UnknownPicture
-from tellapart.serve.pictures import Pictures, Size, as_jpeg
+from tellapart.serve.library import IDENTITY, BadQuestion, Library, UnknownPhoto
+from tellapart.serve.rendering import PhotoRenderer, Size, as_jpeg
 from tellapart.serve.turns import Turns
-from tellapart.serve.uploads import LargeUpload, RefusedUpload, keep_upload
-from tellapart.vision.preprocess import UnreadablePicture
+from tellapart.serve.uploads import LargeUpload, RejectedUpload, keep_upload
 
 PAGE = Path(__file__).parent / "page"
 FILES = {
@@ -34,13 +34,13 @@ FILES = {
     "/page.js": ("page.js", "text/javascript"),
 }
 PREVIEW, SIMILAR = 960, 12
-STATUS: dict[type[InputError], int] = {BadQuestion: 400, UnknownPicture: 404, LargeUpload: 413, RefusedUpload: 415}
+STATUS: dict[type[InputError], int] = {BadQuestion: 400, UnknownPhoto: 404, LargeUpload: 413, RejectedUpload: 415}
 """Their sentences may be sent to anyone; those of other mistakes may name files of this machine."""
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem} for status in (400, 401, 403, 404, 408, 413, 415, 421, 422, 503)
 }
 
-Identity = Annotated[str, InPath(pattern=IDENTITY, description="Hash of the picture's bytes.")]
+Identity = Annotated[str, InPath(pattern=IDENTITY, description="Hash of the image's bytes.")]
 Words = Annotated[str, Query(max_length=300)]
 Count = Annotated[int, Query(ge=1, le=200)]
 
@@ -61,7 +61,7 @@ def make_app(library: Library, admission: Admission, upload_pixels: int, neighbo
     def about() -> About:
         return About(
             photos=len(library.store),
-            captions=describer.teller is not None,
+            captions=describer.generator is not None,
             attention=describer.attends,
             upload_bytes=admission.upload_bytes,
             upload_pixels=upload_pixels,
@@ -82,7 +82,7 @@ def _add_page(app: FastAPI) -> None:
 
 
 def _add_index(app: FastAPI, library: Library) -> None:
-    pictures, drawing, asking = Pictures(), Turns(4, 500), Turns(4, 500)
+    images, drawing, asking = PhotoRenderer(), Turns(4, 500), Turns(4, 500)
 
     @app.get("/api/search", tags=["index"])
     async def search(
@@ -91,20 +91,20 @@ def _add_index(app: FastAPI, library: Library) -> None:
         count: Count = 24,
         after: datetime.date | None = None,
         before: datetime.date | None = None,
-    ) -> FoundPictures:
-        """Pictures that words describe, best first."""
+    ) -> FoundPhotos:
+        """Images that words describe, best first."""
         filters = Filters("", after, before)
         found = await asking.take(lambda: library.search(words, without, count, filters))
-        return FoundPictures(found=answers.found_pictures(found))
+        return FoundPhotos(found=answers.found_images(found))
 
     @app.get("/api/pictures/{identity}", tags=["pictures"])
-    async def picture(identity: Identity) -> Picture:
-        return answers.picture(await asking.take(lambda: library.row(identity)))
+    async def photo(identity: Identity) -> PhotoDetails:
+        return answers.image(await asking.take(lambda: library.row(identity)))
 
     @app.get("/api/pictures/{identity}/similar", tags=["pictures"])
-    async def similar(identity: Identity, count: Count = SIMILAR) -> FoundPictures:
+    async def similar(identity: Identity, count: Count = SIMILAR) -> FoundPhotos:
         found = await asking.take(lambda: library.similar(identity, count))
-        return FoundPictures(found=answers.found_pictures(found))
+        return FoundPhotos(found=answers.found_images(found))
 
     @app.get(
         "/api/pictures/{identity}/image",
@@ -113,15 +113,15 @@ def _add_index(app: FastAPI, library: Library) -> None:
         responses={200: {"content": {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}}}},
     )
     async def image(identity: Identity, size: Size = "small") -> Response:
-        """The picture as a JPEG, upright and without EXIF."""
-        jpeg = await drawing.take(lambda: pictures.jpeg(library.file(identity), size))
+        """The image as a JPEG, upright and without EXIF."""
+        jpeg = await drawing.take(lambda: images.jpeg(library.file(identity), size))
         return Response(jpeg, media_type="image/jpeg", headers={"cache-control": "private, max-age=86400"})
 
     @app.put("/api/pictures/{identity}/caption", tags=["pictures"])
-    async def edit(identity: Identity, new: NewCaption) -> Picture:
+    async def edit(identity: Identity, new: NewCaption) -> PhotoDetails:
         """Keep a person's caption in the index."""
         words = " ".join((new.caption or "").replace("\0", " ").split()) or None
-        return answers.picture(await asking.take(lambda: library.edit(identity, words)))
+        return answers.image(await asking.take(lambda: library.edit(identity, words)))
 
 
 def _add_photos(app: FastAPI, describer: Describer, pixels: int) -> None:
@@ -130,20 +130,20 @@ def _add_photos(app: FastAPI, describer: Describer, pixels: int) -> None:
 
     @app.post(PHOTOS, tags=["photos"])
     async def describe(photo: Annotated[UploadFile, File()], similar: Count = SIMILAR) -> Described:
-        """A photo told, and the pictures of the index most like it. It is not kept."""
+        """A photo told, and the images of the index most like it. It is not kept."""
 
         def work() -> Described:
             with tempfile.TemporaryDirectory(prefix="tellapart-") as folder:
                 upload = keep_upload(photo.file.read(), pixels, Path(folder))
                 try:
                     told = describer.describe(upload.file, similar)
-                except UnreadablePicture as error:
-                    raise RefusedUpload("This is no whole picture of a kind that can be opened here.") from error
-            preview = base64.b64encode(as_jpeg(upload.picture, PREVIEW)).decode()
+                except UnreadableImage as error:
+                    raise RejectedUpload("This is no whole image of a kind that can be opened here.") from error
+            preview = base64.b64encode(as_jpeg(upload.image, PREVIEW)).decode()
             return Described(
                 plain=answers.sentence(told.plain),
                 apart=answers.sentence(told.apart),
-                similar=answers.found_pictures(told.similar),
+                similar=answers.found_images(told.similar),
                 preview=f"data:image/jpeg;base64,{preview}",
                 width=upload.width,
                 height=upload.height,
@@ -157,8 +157,8 @@ async def _say_problem(request: Request, error: Exception) -> JSONResponse:
     if status is not None:
         return JSONResponse({"detail": str(error)}, status)
     print(f"{request.url.path}: {error}", file=sys.stderr, flush=True)
-    if isinstance(error, UnreadablePicture):
-        return JSONResponse({"detail": "The file of this picture cannot be read; run `tellapart index` again."}, 404)
+    if isinstance(error, UnreadableImage):
+        return JSONResponse({"detail": "The file of this image cannot be read; run `tellapart index` again."}, 404)
     return JSONResponse({"detail": "This cannot be done; the server's terminal says why."}, 400)
 
 

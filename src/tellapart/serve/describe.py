@@ -1,4 +1,4 @@
-"""A photo that is not in the index, told: plainly, and apart from the pictures of the index that are most like it."""
+"""A photo that is not in the index, told: plainly, and apart from the images of the index that are most like it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tellapart.captioning.distinctive import nearest
-from tellapart.neighbours import SAME_WITHIN
-from tellapart.report.attention import gaze_of_sentence, looks
+from tellapart.core.types import Images
+from tellapart.images.squares import UnreadableImage
+from tellapart.inference.caption_generator import CaptionGenerator, Sentences
+from tellapart.inference.distinctive import nearest
+from tellapart.inference.neighbours import SAME_WITHIN
+from tellapart.report.attention import attention_of_caption, looks
 from tellapart.search.query import Found
-from tellapart.serve.library import Library, UnknownPicture
+from tellapart.serve.library import Library, UnknownPhoto
 from tellapart.serve.recent import Recent
-from tellapart.telling import Sentences, Teller
 from tellapart.text.nouns import mark_nouns
-from tellapart.types import Images
-from tellapart.vision.preprocess import UnreadablePicture
 
 COPIES = 5
-"""Pictures of the index beside the neighbours that are looked at, for some may be the photo itself."""
+"""Images of the index beside the neighbours that are looked at, for some may be the photo itself."""
 KEPT = 64 * 1024 * 1024
 """Bytes of neighbours' features that are kept in memory."""
 
@@ -53,21 +53,23 @@ class Describer:
 
     def __init__(self, library: Library, neighbours: int = 10) -> None:
         self.library, self.neighbours = library, neighbours
-        self.teller: Teller | None = library.embedder.teller
-        self.attends = self.teller is not None and looks(self.teller.run.model) and self.teller.look.kind != "vector"
+        self.generator: CaptionGenerator | None = library.embedder.generator
+        self.attends = (
+            self.generator is not None and looks(self.generator.run.model) and self.generator.look.kind != "vector"
+        )
         self._seen: Recent[Images] = Recent(KEPT)
 
     @torch.inference_mode()
     def describe(self, photo: Path, similar: int) -> Description:
         vector, images = self.library.embedder.shown(photo)
         found = self.library.nearest(vector, max(similar, self.neighbours + COPIES))
-        if self.teller is None:
+        if self.generator is None:
             return Description(None, None, found[:similar])
-        plain = self._sentence(self.teller.tell(images), images)
-        return Description(plain, self._apart(self.teller, images, found), found[:similar])
+        plain = self._sentence(self.generator.tell(images), images)
+        return Description(plain, self._apart(self.generator, images, found), found[:similar])
 
-    def _apart(self, teller: Teller, images: Images, found: list[Found]) -> Sentence | None:
-        """None where the index holds no other picture to tell this one apart from."""
+    def _apart(self, generator: CaptionGenerator, images: Images, found: list[Found]) -> Sentence | None:
+        """None where the index holds no other image to tell this one apart from."""
         seen = [some for one in found[: self.neighbours + COPIES] if (some := self._look(one)) is not None]
         if not seen:
             return None
@@ -77,14 +79,14 @@ class Describer:
             None if images.boxes is None else torch.cat([one.boxes for one in seen if one.boxes is not None]),
         )
         rows = nearest(images, among, self.neighbours, SAME_WITHIN)  # [1, M]
-        return self._sentence(teller.tell_apart(images, among, rows), images) if rows.shape[1] else None
+        return self._sentence(generator.tell_apart(images, among, rows), images) if rows.shape[1] else None
 
     def _look(self, one: Found) -> Images | None:
         seen = self._seen.get(one.content)
         if seen is None:
             try:
                 seen = self.library.embedder.shown(self.library.file(one.content))[1]
-            except (UnknownPicture, UnreadablePicture):  # gone or broken since it was indexed: no neighbour
+            except (UnknownPhoto, UnreadableImage):  # gone or broken since it was indexed: no neighbour
                 return None
             self._seen.put(one.content, seen, seen.features.nbytes)
         return seen
@@ -92,16 +94,16 @@ class Describer:
     def _sentence(self, said: Sentences, images: Images) -> Sentence:
         text = said.texts[0]
         found = None if said.found is None else said.found[0]
-        if not self.attends or self.teller is None:
+        if not self.attends or self.generator is None:
             words = text.split()
             marks = mark_nouns([words])[0] if words else np.zeros(0, bool)
             return Sentence(text, [Word(word, bool(noun), None) for word, noun in zip(words, marks)], found)
-        gaze = gaze_of_sentence(said.decoded, images, 0, self.teller.run.vocabulary)
+        attention = attention_of_caption(said.decoded, images, 0, self.generator.run.vocabulary)
         return Sentence(
             text,
             [
-                Word(word, noun, tuple(gaze.box_of(place).tolist()) if noun else None)  # type: ignore[arg-type]
-                for place, (word, noun) in enumerate(zip(gaze.words, gaze.nouns))
+                Word(word, noun, tuple(attention.box_of(place).tolist()) if noun else None)  # type: ignore[arg-type]
+                for place, (word, noun) in enumerate(zip(attention.words, attention.nouns))
             ],
             found,
         )

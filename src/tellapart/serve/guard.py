@@ -70,16 +70,16 @@ class Guard:
             await send(message)
 
         if self._strange_host(headers.get("host", "")):
-            await _refuse(send_guarded, 421, "This server does not answer to that name; use the address it printed.")
+            await _reject(send_guarded, 421, "This server does not answer to that name; use the address it printed.")
         elif scope["method"] not in ("GET", "HEAD") and headers.get("sec-fetch-site") == "cross-site":
-            await _refuse(send_guarded, 403, "Another site may not change anything here.")
+            await _reject(send_guarded, 403, "Another site may not change anything here.")
         elif self.admission.token and not self._known(headers):
             await self._sign_in(scope, send_guarded)
         else:
             most = self.admission.upload_bytes + SMALL_BODY if scope["path"] == PHOTOS else SMALL_BODY
             length = headers.get("content-length", "0")
             if length.isdecimal() and int(length) > most:
-                await _refuse(send_guarded, 413, _too_much(most))
+                await _reject(send_guarded, 413, _too_much(most))
             else:
                 await self.app(scope, self._measured(receive, most), send_guarded)
 
@@ -101,7 +101,7 @@ class Guard:
     async def _sign_in(self, scope: Scope, send: Send) -> None:
         """The token in the page's address becomes a cookie, and the address loses it."""
         if scope["path"] != "/":
-            await _refuse(send, 401, "Give the token: `Authorization: Bearer TOKEN`, or open the page with it first.")
+            await _reject(send, 401, "Give the token: `Authorization: Bearer TOKEN`, or open the page with it first.")
             return
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if not _same(given, self.admission.token):
@@ -141,7 +141,7 @@ def _too_much(most: int) -> str:
     return f"At most {most / 1e6:.2g} MB can be sent; send a smaller photo."
 
 
-async def _refuse(send: Send, status: int, detail: str) -> None:
+async def _reject(send: Send, status: int, detail: str) -> None:
     await _answer(send, status, json.dumps({"detail": detail}).encode(), "application/json")
 
 

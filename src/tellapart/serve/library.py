@@ -1,7 +1,7 @@
-"""The index as the page sees it: pictures have ids, and only the files behind the index's own rows are ever opened.
+"""The index as the page sees it: images have ids, and only the files behind the index's own rows are ever opened.
 
-An id is the hash of a picture's bytes. It outlives edits, moves and restarts, says nothing about the disk, and copies
-of one picture are one picture.
+An id is the hash of an image's bytes. It outlives edits, moves and restarts, says nothing about the disk, and copies
+of one image are one image.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.search.ann import as_matrix
 from tellapart.search.embedder import Embedder
 from tellapart.search.query import Filters, Found, Searcher, combined
@@ -24,12 +24,12 @@ from tellapart.serve.recent import Recent
 
 IDENTITY = r"^[0-9a-f]{32}$"
 MOST_ASKED = 10_000
-"""Rows looked through for pictures that are no copies of each other."""
+"""Rows looked through for images that are no copies of each other."""
 REMEMBERED = 10_000
-"""Files of pictures that were shown last, so that small pictures need no second look into the table."""
+"""Files of images that were shown last, so that small images need no second look into the table."""
 
 
-class UnknownPicture(InputError):
+class UnknownPhoto(InputError):
     """An id that no row of the index has."""
 
 
@@ -39,7 +39,7 @@ class BadQuestion(InputError):
 
 @dataclass(frozen=True)
 class Row:
-    """What the index knows of a picture."""
+    """What the index knows of an image."""
 
     identity: str
     name: str
@@ -70,24 +70,24 @@ class Library:
         return self.nearest(query, count, filters)
 
     def nearest(self, vector: np.ndarray, count: int, filters: Filters | None = None) -> list[Found]:
-        """Each picture once, however many copies there are."""
+        """Each image once, however many copies there are."""
         asked = 2 * count
         while True:
             found = self.searcher.nearest(vector, asked, filters)
             once = list({one.content: one for one in reversed(found)}.values())[::-1][:count]
             if len(once) == count or len(found) < asked or asked >= MOST_ASKED:
                 break
-            asked *= 4  # one picture has so many copies that they hid the others
+            asked *= 4  # one image has so many copies that they hid the others
         for one in once:
             self._files.put(one.content, (one.path, one.folder))
         return once
 
     def similar(self, identity: str, count: int) -> list[Found]:
-        """The pictures most like one of the index, itself left out."""
+        """The images most like one of the index, itself left out."""
         batches = self.store.batches(["vector"], self._condition(identity))
         matrix = next((as_matrix(batch["vector"], self.store.about.width) for batch in batches if len(batch)), None)
         if matrix is None:
-            raise UnknownPicture(f"There is no picture {identity} in the index.")
+            raise UnknownPhoto(f"There is no image {identity} in the index.")
         return [one for one in self.nearest(matrix[0], count + 1) if one.content != identity][:count]
 
     def row(self, identity: str) -> Row:
@@ -104,7 +104,7 @@ class Library:
         )
 
     def file(self, identity: str) -> Path:
-        """The file of a picture: a copy that is still there, inside the folder that was indexed."""
+        """The file of an image: a copy that is still there, inside the folder that was indexed."""
         known = self._files.get(identity)
         file = inside(*known) if known else None
         if file is not None:
@@ -114,10 +114,10 @@ class Library:
             if file is not None:
                 self._files.put(identity, (facts["path"], facts["folder"]))
                 return file
-        raise UnknownPicture(f"The file of picture {identity} is gone; run `tellapart index` again.")
+        raise UnknownPhoto(f"The file of image {identity} is gone; run `tellapart index` again.")
 
     def edit(self, identity: str, words: str | None) -> Row:
-        """A person's caption for every copy of a picture; None goes back to the captioner's."""
+        """A person's caption for every copy of an image; None goes back to the captioner's."""
         self.row(identity)  # an id that is not known is refused
         with self._writing:
             self.store.edit_copies(identity, words)
@@ -127,10 +127,10 @@ class Library:
         batches = self.store.batches(FACTS, self._condition(identity))
         rows = sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: row["path"])
         if not rows:
-            raise UnknownPicture(f"There is no picture {identity} in the index.")
+            raise UnknownPhoto(f"There is no image {identity} in the index.")
         return rows
 
     def _condition(self, identity: str) -> str:
         if not re.fullmatch(IDENTITY, identity):
-            raise UnknownPicture("A picture's id is 32 hexadecimal digits.")
+            raise UnknownPhoto("An image's id is 32 hexadecimal digits.")
         return f"content = '{identity}'"

@@ -7,25 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tellapart.data.upright import upright
-from tellapart.errors import InputError
-from tellapart.photos import photo_suffixes
+from tellapart.core.errors import InputError
+from tellapart.images.folders import photo_suffixes
+from tellapart.images.orientation import upright
 
 if TYPE_CHECKING:
     from PIL import Image
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "HEIF")
-"""Plain pictures. Pillow opens more: PostScript, which runs a program, and formats that only name other files."""
+"""Plain images. Pillow opens more: PostScript, which runs a program, and formats that only name other files."""
 SLIMMEST = 50
-"""Times as long as wide: a picture of one row, its short side brought to a network's size, would fill the memory."""
+"""Times as long as wide: an image of one row, its short side brought to a network's size, would fill the memory."""
 
 
-class RefusedUpload(InputError):
-    """A file that is no picture, or none that is safe to open."""
+class RejectedUpload(InputError):
+    """A file that is no image, or none that is safe to open."""
 
 
-class LargeUpload(RefusedUpload):
-    """A picture with more pixels than are allowed."""
+class LargeUpload(RejectedUpload):
+    """An image with more pixels than are allowed."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Upload:
     """A photo that was sent, as a file the backbone can be shown, and upright in RGB."""
 
     file: Path
-    picture: Image.Image
+    image: Image.Image
     width: int
     height: int
 
@@ -48,23 +48,23 @@ def keep_upload(data: bytes, pixels: int, folder: Path) -> Upload:
 
     try:
         with _opened(data) as opened:
-            _refuse_measures(*opened.size, pixels)
-            kind, picture = opened.format, upright(opened).copy()
-    except RefusedUpload:
+            _reject_measures(*opened.size, pixels)
+            kind, image = opened.format, upright(opened).copy()
+    except RejectedUpload:
         raise
     except Image.DecompressionBombError as error:
-        raise LargeUpload(f"The picture is larger than {pixels / 1e6:g} megapixels; send a smaller one.") from error
-    # Whatever a decoder stumbles over in a stranger's bytes, they are no picture: an OSError most often, but also
+        raise LargeUpload(f"The image is larger than {pixels / 1e6:g} megapixels; send a smaller one.") from error
+    # Whatever a decoder stumbles over in a stranger's bytes, they are no image: an OSError most often, but also
     # struct.error, IndexError, KeyError, ZeroDivisionError, …
     except Exception as error:
-        raise RefusedUpload("This is no whole picture of a kind that can be opened here.") from error
+        raise RejectedUpload("This is no whole image of a kind that can be opened here.") from error
     if kind == "JPEG":
         file = folder / "photo.jpg"
         file.write_bytes(data)
     else:
         file = folder / "photo.bmp"
-        picture.save(file, "BMP")
-    return Upload(file, picture, picture.width, picture.height)
+        image.save(file, "BMP")
+    return Upload(file, image, image.width, image.height)
 
 
 def _opened(data: bytes) -> Image.Image:
@@ -74,9 +74,9 @@ def _opened(data: bytes) -> Image.Image:
     return Image.open(io.BytesIO(data), formats=[name for name in FORMATS if name in Image.OPEN])
 
 
-def _refuse_measures(width: int, height: int, pixels: int) -> None:
+def _reject_measures(width: int, height: int, pixels: int) -> None:
     if width * height > pixels:
         there, allowed = width * height / 1e6, pixels / 1e6
-        raise LargeUpload(f"The picture has {there:.1f} megapixels and {allowed:g} are allowed; send a smaller one.")
+        raise LargeUpload(f"The image has {there:.1f} megapixels and {allowed:g} are allowed; send a smaller one.")
     if min(width, height) < 1 or max(width, height) > SLIMMEST * min(width, height):
-        raise RefusedUpload(f"A picture of {width} x {height} is too slim to be looked at.")
+        raise RejectedUpload(f"An image of {width} x {height} is too slim to be looked at.")

@@ -1,7 +1,7 @@
 """Visual concepts: the words a detector and a text corpus have in common (R2M, section 2.1).
 
 A dictionary lists the concepts. The concepts of a sentence are its words in the dictionary, plurals counted as their
-singular; the concepts of a picture are its detector's labels over a score. Both come out as the same concept words,
+singular; the concepts of an image are its detector's labels over a score. Both come out as the same concept words,
 so that a model that learned to make sentences from the first can make sentences from the second.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.text.coco_concepts import COCO_80, COCO_SYNONYMS
 
 IRREGULAR_PLURALS = {
@@ -63,7 +63,7 @@ def plural(word: str) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """A picture's concepts, and the labels over the score that the dictionary does not know."""
+    """An image's concepts, and the labels over the score that the dictionary does not know."""
 
     concepts: tuple[str, ...]
     scores: tuple[float, ...]
@@ -217,6 +217,6 @@ def describe_unknown(labels: Iterable[tuple[str, int]]) -> str:
     counted = sorted(labels, key=lambda item: (-item[1], item[0]))
     if not counted:
         return ""
-    named = ", ".join(f"{label} ({count} pictures)" for label, count in counted[:10])
+    named = ", ".join(f"{label} ({count} images)" for label, count in counted[:10])
     more = f" and {len(counted) - 10} more" if len(counted) > 10 else ""
     return f"Detector labels that the dictionary of concepts does not know: {named}{more}; add them to use them."

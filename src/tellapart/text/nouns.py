@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 
 # HanTa's English tags are the British National Corpus's: NN0, NN1, NN2 are Penn's NN and NNS, NP0 is NNP and NNPS.
 NOUN_TAGS = ("NN", "NN0", "NN1", "NN2", "NP0")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.text.lemmas import noun_lemma
 
 
@@ -39,7 +39,7 @@ NOT_OBJECTS = _words("""
     who whom you anyone anything everyone everything nobody nothing same so background foreground front back side
     top bottom middle end edge center centre part way
 """)
-"""Words that end a phrase but name no object: colours, numbers, pronouns, and places within the picture."""
+"""Words that end a phrase but name no object: colours, numbers, pronouns, and places within the image."""
 
 
 def head_word(words: Sequence[str], nouns: Sequence[bool]) -> int | None:
@@ -47,7 +47,7 @@ def head_word(words: Sequence[str], nouns: Sequence[bool]) -> int | None:
 
     The phrase is cut at its first preposition that follows a noun. If that is "of", an amount before it gives way to
     what follows. What is left is headed by its last noun, or, where the tagger found no noun, by its last word.
-    Colours, numbers, pronouns and places in the picture are no objects.
+    Colours, numbers, pronouns and places in the image are no objects.
 
     >>> head_word("a group of young people".split(), [False, True, False, False, True])
     4

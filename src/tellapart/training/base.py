@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tellapart.data.files import atomic_path, read_json
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.files import atomic_path, read_json
+from tellapart.runs.recipe import Recipe
+from tellapart.runs.registry import recipe_from_plain, to_plain
+from tellapart.runs.run import stage_path
 from tellapart.training.carried import objective_path
-from tellapart.training.recipe import Recipe
-from tellapart.training.registry import to_plain
-from tellapart.training.run import stage_path
 
 
 def check_base(base: Path, recipe: Recipe) -> None:
@@ -19,7 +19,7 @@ def check_base(base: Path, recipe: Recipe) -> None:
         raise InputError(f"{base} is no finished run, so its stages cannot be taken over; finish it with --resume.")
     if not (base / "stages").is_dir():
         raise InputError(f"{base} was handed out without its stages, so they cannot be taken over; leave --base out.")
-    theirs, ours = read_json(base / "recipe.json"), to_plain(recipe)
+    theirs, ours = to_plain(recipe_from_plain(read_json(base / "recipe.json"))), to_plain(recipe)
     count = len(theirs["stages"])
     if theirs["stages"] != ours["stages"][:count] or theirs["seed"] != ours["seed"] or count >= len(ours["stages"]):
         raise InputError(

@@ -8,8 +8,9 @@ from pathlib import Path
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from tellapart.data.files import atomic_path
-from tellapart.training.recipe import Recipe, Stage
+from tellapart.core.files import atomic_path
+from tellapart.runs.old_names import renamed_weights
+from tellapart.runs.recipe import Recipe, Stage
 
 MODEL = "model."
 """The kept model's own weights travel by themselves."""
@@ -37,4 +38,4 @@ def carried_objective(recipe: Recipe, index: int, out: Path) -> dict[str, Tensor
     source = names[-1] if start == "previous" and names else start
     if source not in names or not recipe.stages[names.index(source)].keep_objective:
         return {}
-    return load_file(objective_path(out, source))
+    return renamed_weights(load_file(objective_path(out, source)))

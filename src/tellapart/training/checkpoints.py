@@ -17,7 +17,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from tellapart.data.files import atomic_folder, read_json, write_json
+from tellapart.core.files import atomic_folder, read_json, write_json
+from tellapart.runs.old_names import renamed_weights
 
 
 @dataclass
@@ -98,7 +99,7 @@ def restore_checkpoint(
     scaler: torch.amp.GradScaler | None = None,
 ) -> None:
     """Put everything back in place, random states last."""
-    tensors = load_file(checkpoint / "state.safetensors")
+    tensors = renamed_weights(load_file(checkpoint / "state.safetensors"))
     plain = read_json(checkpoint / "state.json")
     objective.load_state_dict(_under(tensors, "objective."))
     moments: dict[int, dict[str, Any]] = {}

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from tellapart.core.errors import InputError
+from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import Sampling, rows_to_draw
-from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS
+from tellapart.runs.recipe import Recipe, Stage
 from tellapart.training.judging import judges
-from tellapart.training.recipe import Recipe, Stage
-from tellapart.vision.store import FeatureStore
 
 OPTIMISERS = ("adam", "adamw", "adamp", "sgd")
 SCHEDULES = ("constant", "step", "milestones", "cosine", "cosine-rising")
@@ -23,7 +23,7 @@ AVERAGES = ("epoch", "ema")
 
 def check_recipe(recipe: Recipe, pack: Pack) -> None:
     """Raises an InputError that names the field, as `--set` writes it, and what it may be."""
-    has = {picture.split for picture in pack.pictures} | {caption.split for caption in pack.captions}
+    has = {image.split for image in pack.images} | {caption.split for caption in pack.captions}
     for index, stage in enumerate(recipe.stages):
         _check_words(stage)
         _check_earlier(stage, recipe.stages[:index])
@@ -44,22 +44,20 @@ def check_recipe(recipe: Recipe, pack: Pack) -> None:
 
 
 def check_features(recipe: Recipe, pack: Pack, store: FeatureStore) -> None:
-    """Raises an InputError that names a picture which has no features and is needed."""
+    """Raises an InputError that names an image which has no features and is needed."""
     counts = np.diff(store.offsets)
-    if len(counts) != len(pack.pictures) or counts.all():
+    if len(counts) != len(pack.images) or counts.all():
         return
     for stage in recipe.stages:
         for sampling in _samplings(stage):
             rows = rows_to_draw(pack, sampling)
-            of_pictures = sampling.what == "pictures" or (
-                sampling.what == "pairs" and sampling.captions_each is not None
-            )
-            pictures = np.unique(rows if of_pictures else pack.owner[rows])
-            lacking = [int(row) for row in pictures if row >= 0 and not counts[row]]
+            of_images = sampling.what == "pictures" or (sampling.what == "pairs" and sampling.captions_each is not None)
+            images = np.unique(rows if of_images else pack.owner[rows])
+            lacking = [int(row) for row in images if row >= 0 and not counts[row]]
             if lacking:
                 raise InputError(
-                    f"{len(lacking)} of the {len(pictures)} pictures in the split '{sampling.split}' have no features "
-                    f"in {store.folder}, {pack.pictures[lacking[0]].id} among them; run `tellapart extract` again."
+                    f"{len(lacking)} of the {len(images)} images in the split '{sampling.split}' have no features "
+                    f"in {store.folder}, {pack.images[lacking[0]].id} among them; run `tellapart extract` again."
                 )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from tellapart.core.distributed import group
+from tellapart.core.types import Batch
 from tellapart.data.batches import Batches, made_ahead
 from tellapart.data.sampling import Draw, share_of_rank
-from tellapart.distributed import group
-from tellapart.types import Batch
 
 
 def prefetched(batches: Batches, draws: list[Draw]) -> Iterator[Batch]:
@@ -22,8 +22,8 @@ def prefetched(batches: Batches, draws: list[Draw]) -> Iterator[Batch]:
 def made(batches: Batches, draw: Draw) -> Batch:
     return (
         batches.batch(draw.captions, draw.seed)
-        if draw.pictures is None
-        else batches.pictures_and_captions(draw.pictures, draw.captions, draw.seed)
+        if draw.images is None
+        else batches.images_and_captions(draw.images, draw.captions, draw.seed)
     )
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from tellapart.data.files import atomic_folder, read_json, write_json
-from tellapart.errors import InputError
-from tellapart.vision.projection import Projection
+from tellapart.core.errors import InputError
+from tellapart.core.files import atomic_folder, read_json, write_json
+from tellapart.features.projection import Projection
 
 
 def fold_projection(

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import torch
 from torch import nn
 
+from tellapart.core.distributed import agree, alone, group
+from tellapart.core.errors import InputError
 from tellapart.data.sampling import draw_epoch
-from tellapart.distributed import agree, alone, group
-from tellapart.errors import InputError
 from tellapart.evaluation import EVALUATIONS
 from tellapart.objectives.context import Context
+from tellapart.runs.recipe import Recipe, Stage
 from tellapart.training.averaging import WeightAverage
 from tellapart.training.checkpoints import Position
 from tellapart.training.feed import made
-from tellapart.training.recipe import Recipe, Stage
 
 BEST_LOW = ("loss", "chair_words", "chair_captions")
 """Figures of which less is better, beside median ranks."""

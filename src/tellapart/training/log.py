@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tellapart.data.files import write_text
+from tellapart.core.files import write_text
 
 
 class Log:

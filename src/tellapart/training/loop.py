@@ -14,27 +14,27 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from tellapart.core.distributed import barrier, group
+from tellapart.core.errors import InputError
+from tellapart.core.progress import Progress
+from tellapart.core.recording import recording
+from tellapart.core.types import Batch
 from tellapart.data.sampling import draw_epoch
-from tellapart.distributed import barrier, group
-from tellapart.errors import InputError
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
-from tellapart.recording import recording
+from tellapart.runs.recipe import Stage
 from tellapart.training.averaging import WeightAverage
 from tellapart.training.checkpoints import Position, restore_checkpoint, save_checkpoint
 from tellapart.training.feed import prefetched, timed
 from tellapart.training.judging import EarlierLoss, judge
 from tellapart.training.log import Log
 from tellapart.training.optimisers import build_optimiser, freeze
-from tellapart.training.progress import Progress
-from tellapart.training.recipe import Stage
 from tellapart.training.replay import REPLAYABLE, Replay, make_replayable
 from tellapart.training.schedules import rate_factor
-from tellapart.types import Batch
 
 
 @dataclass
-class Desk:
+class StageRuntime:
     """What a stage works with besides its data: where to write, how often, and how to tell."""
 
     checkpoints: Path
@@ -81,38 +81,38 @@ def train_stage(
     stage: Stage,
     model: nn.Module,
     context: Context,
-    desk: Desk,
+    runtime: StageRuntime,
     seed: int,
     position: Position,
     checkpoint: Path | None = None,
 ) -> nn.Module:
     """Train one stage from `position`, restoring `checkpoint` first if there is one; returns the model to keep."""
-    learner = _learner(stage, model, context, desk, checkpoint)
+    learner = _learner(stage, model, context, runtime, checkpoint)
     objective, average = learner.objective, learner.average
     while not _has_ended(stage, position):
         title = f"{stage.name} {position.epoch + 1}/{stage.epochs}"
         started = time.monotonic()
-        means, waited = _epoch(stage, learner, context, desk, seed, position, title)
+        means, waited = _epoch(stage, learner, context, runtime, seed, position, title)
         spent = max(time.monotonic() - started, 1e-9)
         if average:
             average.end_epoch()
-        judged = judge(stage, position, objective, average, context, desk.save_best, desk.earlier)
+        judged = judge(stage, position, objective, average, context, runtime.save_best, runtime.earlier)
         position.epoch, position.step, position.sums = position.epoch + 1, 0, {}
         if group().is_main:
-            if desk.log:
+            if runtime.log:
                 row = {"stage": stage.name, "epoch": position.epoch - 1, "total": position.total}
-                desk.log.write(**row, **means, **judged, rate=float(learner.optimiser.param_groups[0]["lr"]))
+                runtime.log.write(**row, **means, **judged, rate=float(learner.optimiser.param_groups[0]["lr"]))
             shown = "  ".join(f"{name} {value:.4g}" for name, value in judged.items())
-            desk.progress.line(f"{title}  {shown}  ({spent:.1f} s, {waited / spent:.1%} waiting for data)")
-            if time.monotonic() - learner.saved > desk.save_every or _has_ended(stage, position):
-                learner.save(position, desk.checkpoints)
+            runtime.progress.line(f"{title}  {shown}  ({spent:.1f} s, {waited / spent:.1%} waiting for data)")
+            if time.monotonic() - learner.saved > runtime.save_every or _has_ended(stage, position):
+                learner.save(position, runtime.checkpoints)
         barrier()
     learner.replay = None  # it knows the learner: without this its graphs would stay in memory until both are found
-    if desk.save_objective and group().is_main:
-        desk.save_objective(objective)
+    if runtime.save_objective and group().is_main:
+        runtime.save_objective(objective)
     kept = objective.get_submodule("model")
     if stage.keep == "best" and position.best is not None:
-        desk.load_best(kept)
+        runtime.load_best(kept)
     elif average is not None:
         with average.evaluated():
             kept = copy.deepcopy(kept)
@@ -123,11 +123,13 @@ def _has_ended(stage: Stage, position: Position) -> bool:
     return position.epoch >= stage.epochs or bool(stage.patience and position.stale >= stage.patience)
 
 
-def _learner(stage: Stage, model: nn.Module, context: Context, desk: Desk, checkpoint: Path | None) -> Learner:
+def _learner(
+    stage: Stage, model: nn.Module, context: Context, runtime: StageRuntime, checkpoint: Path | None
+) -> Learner:
     freeze(model, stage.frozen)
     objective: nn.Module = stage.objective.build(model, context).to(context.device)
     own = objective.state_dict()
-    fitting = {k: v for k, v in desk.carried.items() if k in own and own[k].shape == v.shape}
+    fitting = {k: v for k, v in runtime.carried.items() if k in own and own[k].shape == v.shape}
     objective.load_state_dict(fitting, strict=False)
     optimiser = build_optimiser(stage.optimiser, objective)
     average = WeightAverage(stage.average, objective) if stage.average else None
@@ -135,7 +137,7 @@ def _learner(stage: Stage, model: nn.Module, context: Context, desk: Desk, check
     if checkpoint is not None:
         restore_checkpoint(checkpoint, objective, optimiser, average, scaler)
     learner = Learner(objective, optimiser, average, scaler)
-    if desk.replay and _can_be_replayed(stage, objective, context):
+    if runtime.replay and _can_be_replayed(stage, objective, context):
         make_replayable(optimiser, context.device)
         learner.replay = Replay(lambda inputs: _learn(stage, learner, *inputs))
     return learner
@@ -154,7 +156,7 @@ def _set_rate(settings: dict[str, Any], rate: float) -> None:
 
 
 def _epoch(
-    stage: Stage, learner: Learner, context: Context, desk: Desk, seed: int, position: Position, title: str
+    stage: Stage, learner: Learner, context: Context, runtime: StageRuntime, seed: int, position: Position, title: str
 ) -> tuple[dict[str, float], float]:
     """What is left of an epoch; gives the means of its figures and the seconds spent waiting for data."""
     draws = draw_epoch(context.pack, stage.sampling, (seed, position.stage, position.epoch))
@@ -162,7 +164,7 @@ def _epoch(
     sums = {name: torch.tensor(value, dtype=torch.float64).to(context.device) for name, value in position.sums.items()}
     learner.wrapped.train()
     batches = timed(prefetched(context.batches, draws[position.step :]))
-    for batch, wait in desk.progress.over(batches, steps, title, position.step):
+    for batch, wait in runtime.progress.over(batches, steps, title, position.step):
         waited += wait
         progress = (position.epoch + position.step / steps) / stage.epochs
         factor = rate_factor(stage.schedule, position.epoch, stage.epochs, position.updates, progress)
@@ -186,13 +188,13 @@ def _epoch(
         if position.step % 20 == 0 or position.step == 1:
             # Only here do we ask a GPU for numbers: asking at every step would make it wait for us.
             numbers = _finite({name: value.item() for name, value in figures.items()}, stage)
-            desk.progress.say(**numbers)
-            if desk.log:
-                desk.log.write(stage=stage.name, epoch=position.epoch, total=position.total, **numbers)
-        due = last and position.step < steps and time.monotonic() - learner.saved > desk.save_every
+            runtime.progress.say(**numbers)
+            if runtime.log:
+                runtime.log.write(stage=stage.name, epoch=position.epoch, total=position.total, **numbers)
+        due = last and position.step < steps and time.monotonic() - learner.saved > runtime.save_every
         if due and group().is_main:
             position.sums = {name: value.item() for name, value in sums.items()}
-            learner.save(position, desk.checkpoints)
+            learner.save(position, runtime.checkpoints)
     return _finite({f"mean_{name}": total.item() / steps for name, total in sums.items()}, stage), waited
 
 

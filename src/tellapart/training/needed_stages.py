@@ -11,9 +11,9 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from tellapart.errors import InputError
-from tellapart.training.recipe import Recipe
-from tellapart.training.run import stage_path
+from tellapart.core.errors import InputError
+from tellapart.runs.recipe import Recipe
+from tellapart.runs.run import stage_path
 
 
 def rests_on(recipe: Recipe, last: int = -1) -> frozenset[str]:

@@ -8,8 +8,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor, nn
 
-from tellapart.errors import InputError
-from tellapart.training.recipe import Optimiser
+from tellapart.core.errors import InputError
+from tellapart.runs.recipe import Optimiser
 
 
 def freeze(module: nn.Module, prefixes: Iterable[str]) -> None:

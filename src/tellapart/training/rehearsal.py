@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection
 import torch
 from torch import nn
 
+from tellapart.core.distributed import alone
 from tellapart.data.sampling import draw_few
-from tellapart.distributed import alone
 from tellapart.evaluation import CHECKS
 from tellapart.objectives.context import Context
+from tellapart.runs.recipe import Recipe
 from tellapart.training.feed import made
 from tellapart.training.judging import check_monitor, earlier_losses, judges
 from tellapart.training.optimisers import build_optimiser, freeze
-from tellapart.training.recipe import Recipe
 from tellapart.training.starting_model import starting_model
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tellapart.errors import InputError
-from tellapart.recording import recorded
+from tellapart.core.errors import InputError
+from tellapart.core.recording import recorded
 
 WARM_UP = 3
 """Steps that run as usual before any is recorded."""

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tellapart.data.files import read_json
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.files import read_json
+from tellapart.runs.recipe import DESCRIPTION, Recipe
+from tellapart.runs.registry import recipe_from_plain, to_plain
+from tellapart.runs.run import best_path, stage_path
 from tellapart.training.checkpoints import Position, newest_checkpoint, read_position
 from tellapart.training.log import read_log
 from tellapart.training.needed_stages import finished_stages
-from tellapart.training.recipe import DESCRIPTION, Recipe
-from tellapart.training.registry import to_plain
-from tellapart.training.run import best_path, stage_path
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def check_folder(recipe: Recipe, out: Path, resume: bool) -> None:
         return
     if not resume:
         raise InputError(f"{out} already holds a run; add --resume to go on with it, or choose another --out.")
-    theirs, ours = read_json(described), to_plain(recipe)
+    theirs, ours = to_plain(recipe_from_plain(read_json(described))), to_plain(recipe)
     if any(theirs.get(field) != ours.get(field) for field in (theirs.keys() | ours.keys()) - set(DESCRIPTION)):
         raise InputError(f"{out} holds a run of another recipe or other overrides; choose another --out.")
 

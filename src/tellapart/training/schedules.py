@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tellapart.training.recipe import Schedule
+from tellapart.runs.recipe import Schedule
 
 
 def rate_factor(schedule: Schedule, epoch: int, epochs: int, step: int, progress: float) -> float:

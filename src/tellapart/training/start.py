@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from tellapart.bundled import run_folder
-from tellapart.data.files import read_json
+from tellapart.core.errors import InputError
+from tellapart.core.files import read_json
+from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
-from tellapart.errors import InputError
+from tellapart.runs.bundled import run_folder
+from tellapart.runs.recipe import Recipe
 from tellapart.text.vocabulary import Vocabulary
-from tellapart.training.recipe import Recipe
-from tellapart.vision.store import FeatureStore
 
 LOOK = ("backbone", "kind", "resize", "width")
 """Facts of features that must be the run's own: a row of another kind would mean something else."""

@@ -7,9 +7,9 @@ import sys
 
 from torch import nn
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
 from tellapart.objectives.context import Context
-from tellapart.training.recipe import Stage
+from tellapart.runs.recipe import Stage
 
 
 def _built(stage: Stage, context: Context) -> nn.Module:

@@ -16,27 +16,17 @@ import numpy as np
 import torch
 from torch import nn
 
+from tellapart.core.device import usable_device
+from tellapart.core.distributed import agree, barrier, group, join
+from tellapart.core.errors import InputError
+from tellapart.core.progress import Progress
 from tellapart.data.batches import Batches
+from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
-from tellapart.device import usable_device
-from tellapart.distributed import agree, barrier, group, join
-from tellapart.errors import InputError
 from tellapart.objectives.context import Context
-from tellapart.text.vocabulary import Vocabulary
-from tellapart.training.base import check_base, take_over
-from tellapart.training.carried import carried_objective, objective_saver
-from tellapart.training.checkpoints import Position
-from tellapart.training.checks import check_features, check_recipe
-from tellapart.training.judging import earlier_losses, judges
-from tellapart.training.log import Log
-from tellapart.training.loop import Desk, train_stage
-from tellapart.training.needed_stages import chosen_stages, finished_stages, idle_stages
-from tellapart.training.progress import Progress
-from tellapart.training.recipe import Recipe, Stage
-from tellapart.training.registry import override
-from tellapart.training.rehearsal import rehearse
-from tellapart.training.resuming import check_folder, is_whole, look_at
-from tellapart.training.run import (
+from tellapart.runs.recipe import Recipe, Stage
+from tellapart.runs.registry import override
+from tellapart.runs.run import (
     Run,
     best_path,
     describe_run,
@@ -47,9 +37,19 @@ from tellapart.training.run import (
     stage_path,
     with_described_model,
 )
+from tellapart.text.vocabulary import Vocabulary
+from tellapart.training.base import check_base, take_over
+from tellapart.training.carried import carried_objective, objective_saver
+from tellapart.training.checkpoints import Position
+from tellapart.training.checks import check_features, check_recipe
+from tellapart.training.judging import earlier_losses, judges
+from tellapart.training.log import Log
+from tellapart.training.loop import StageRuntime, train_stage
+from tellapart.training.needed_stages import chosen_stages, finished_stages, idle_stages
+from tellapart.training.rehearsal import rehearse
+from tellapart.training.resuming import check_folder, is_whole, look_at
 from tellapart.training.start import check_start, started_from
 from tellapart.training.starting_model import starting_model
-from tellapart.vision.store import FeatureStore
 
 REPLAYED_WIDTH = 4
 """Sentences are padded to a multiple of so many tokens where steps are replayed: few widths, few recordings."""
@@ -126,8 +126,8 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
         else:
             if not resumed:
                 position, checkpoint = Position(stage=index, total=position.total), None
-            desk = _desk(recipe, index, model, settings, log, progress, context_of)
-            model = train_stage(stage, model, context, desk, recipe.seed, position, checkpoint)
+            runtime = _runtime(recipe, index, model, settings, log, progress, context_of)
+            model = train_stage(stage, model, context, runtime, recipe.seed, position, checkpoint)
             checkpoint = None
             barrier()  # the best weights are read by all before they go
             if us.is_main:
@@ -197,7 +197,7 @@ def _begin(
     return Position(**begun["position"]), Path(begun["checkpoint"]) if begun["checkpoint"] else None, log
 
 
-def _desk(
+def _runtime(
     recipe: Recipe,
     index: int,
     model: nn.Module,
@@ -205,11 +205,11 @@ def _desk(
     log: Log | None,
     progress: Progress,
     context_of: Callable[..., Context],
-) -> Desk:
+) -> StageRuntime:
     stage = recipe.stages[index]
     best = best_path(settings.out, stage.name)
     knowing = [(judge, context_of(judge, settings=_small(settings))) for judge in judges(recipe, index)]
-    return Desk(
+    return StageRuntime(
         settings.out / "checkpoints",
         log,
         progress,

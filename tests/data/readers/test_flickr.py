@@ -36,10 +36,10 @@ def test_flickr30k(tmp_path: Path) -> None:
     write(tmp_path / "train.txt", "1\n")
     write(tmp_path / "test.txt", "2\n3\n1\n")
     source = read(tmp_path, ReaderOptions())
-    assert [(p.id, p.split) for p in source.pictures] == [("1", "test"), ("2", "test")]
+    assert [(p.id, p.split) for p in source.images] == [("1", "test"), ("2", "test")]
     assert sorted((skip.kind, skip.item) for skip in source.skipped) == [
         ("duplicate id", "1"),
-        ("picture without caption", "3"),
+        ("image without caption", "3"),
     ]
 
 
@@ -51,4 +51,4 @@ def test_bad_lines(tmp_path: Path) -> None:
         ("duplicate id", "x.token.txt, line 3"),
         ("broken line", "x.token.txt, line 4"),
     ]
-    assert [p.split for p in source.pictures] == [""]
+    assert [p.split for p in source.images] == [""]

@@ -1,4 +1,4 @@
-"""An index as a source of captions: only what people wrote, and each picture once."""
+"""An index as a source of captions: only what people wrote, and each image once."""
 
 import json
 from pathlib import Path
@@ -8,10 +8,10 @@ import pytest
 pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 
 from embeds_colours import Colours, fill, paint
+from tellapart.cli.prepare import PrepareOptions, prepare
+from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
-from tellapart.data.prepare import PrepareOptions, prepare
 from tellapart.data.readers import recognise
-from tellapart.errors import InputError
 from tellapart.search.store import Store
 
 TINTS = {"a/red": (200, 0, 0), "a/green": (0, 200, 0), "b/blue": (0, 0, 200), "b/dark": (40, 0, 0)}
@@ -23,7 +23,7 @@ def index(tmp_path: Path) -> Store:
     for name, tint in TINTS.items():
         paint(tmp_path / f"{name}.png", tint)
     (tmp_path / "b" / "copy.png").write_bytes((tmp_path / "a" / "red.png").read_bytes())
-    (tmp_path / "a" / "stranger.jpg").write_bytes(b"no picture")
+    (tmp_path / "a" / "stranger.jpg").write_bytes(b"no image")
     return fill(tmp_path / "index", Colours(), tmp_path / "a", tmp_path / "b")[0]
 
 
@@ -34,16 +34,16 @@ def packed(folder: Path, **changes: object) -> tuple[Pack, dict]:
 
 
 def test_what_people_wrote(index: Store, tmp_path: Path) -> None:
-    """Both copies of the red photo were mended, one of them otherwise: one picture with two captions."""
+    """Both copies of the red photo were mended, one of them otherwise: one image with two captions."""
     for name, words in (("a/red", "My red door."), ("b/copy", "A door."), ("b/blue", "The sea")):
         index.edit(str(tmp_path / f"{name}.png"), words)
     assert recognise(tmp_path / "index") == "index"
     pack, report = packed(tmp_path)
-    assert [pack.picture_path(row) for row in range(2)] == [tmp_path / "a" / "red.png", tmp_path / "b" / "blue.png"]
-    assert [(c.picture, c.text) for c in pack.captions] == [(0, "My red door."), (0, "A door."), (1, "The sea")]
-    assert {len(picture.id) for picture in pack.pictures} == {32} and pack.pictures[0].width == 40
+    assert [pack.image_path(row) for row in range(2)] == [tmp_path / "a" / "red.png", tmp_path / "b" / "blue.png"]
+    assert [(c.image, c.text) for c in pack.captions] == [(0, "My red door."), (0, "A door."), (1, "The sea")]
+    assert {len(image.id) for image in pack.images} == {32} and pack.images[0].width == 40
     left = report["skipped"]["items"]
-    assert [(one["kind"], one["item"]) for one in left] == [("picture without caption", "2 photos")]
+    assert [(one["kind"], one["item"]) for one in left] == [("image without caption", "2 photos")]
     assert report["format"] == "index"
 
 
@@ -56,15 +56,15 @@ def test_a_photo_that_is_gone_is_named(index: Store, tmp_path: Path) -> None:
     (tmp_path / "b" / "dark.png").unlink()
     (tmp_path / "b" / "dark.png").symlink_to(tmp_path / "elsewhere.png")
     pack, report = packed(tmp_path)
-    assert [picture.file for picture in pack.pictures] == ["b/copy.png"] and len(pack.captions) == 2
-    missing = [one["item"] for one in report["skipped"]["items"] if one["kind"] == "missing picture"]
+    assert [image.file for image in pack.images] == ["b/copy.png"] and len(pack.captions) == 2
+    missing = [one["item"] for one in report["skipped"]["items"] if one["kind"] == "missing image"]
     assert missing == [str(tmp_path / "b" / "blue.png"), str(tmp_path / "b" / "dark.png")]
 
 
 def test_uncaptioned_photos_can_be_kept(index: Store, tmp_path: Path) -> None:
     index.edit(str(tmp_path / "b" / "blue.png"), "the sea")
     pack, _ = packed(tmp_path, keep_uncaptioned=True)
-    assert len(pack.pictures) == 4 and len(pack.captions) == 1
+    assert len(pack.images) == 4 and len(pack.captions) == 1
 
 
 def test_nothing_mended_yet(index: Store, tmp_path: Path) -> None:

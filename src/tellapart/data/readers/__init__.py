@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tellapart.data.readers import coco, corpus, flickr, folder, index, karpathy, posts
+from tellapart.core.errors import InputError
+from tellapart.data.readers import coco, corpus, flickr, folder, karpathy, posts
 from tellapart.data.readers.source import ReaderOptions, Source
-from tellapart.errors import InputError
+from tellapart.search import captioned_photos as index
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,9 @@ READERS: dict[str, Reader] = {
     "karpathy": Reader(karpathy.recognise, karpathy.read, "dataset_coco.json and its kin"),
     "coco": Reader(coco.recognise, coco.read, "captions_*.json, one file a split"),
     "flickr": Reader(flickr.recognise, flickr.read, "*.token.txt with split lists"),
-    "posts": Reader(posts.recognise, posts.read, "insta-caption-*.json or posts.jsonl, one caption a picture"),
-    "folder": Reader(folder.recognise, folder.read, "pictures with a CSV, TSV or JSONL, or a .txt beside each"),
-    "corpus": Reader(corpus.recognise, corpus.read, "sentences with no pictures, .txt or .txt.gz"),
+    "posts": Reader(posts.recognise, posts.read, "insta-caption-*.json or posts.jsonl, one caption an image"),
+    "folder": Reader(folder.recognise, folder.read, "images with a CSV, TSV or JSONL, or a .txt beside each"),
+    "corpus": Reader(corpus.recognise, corpus.read, "sentences with no images, .txt or .txt.gz"),
 }
 """Asked in this order; the first that recognises the source reads it."""
 
@@ -36,7 +37,7 @@ def recognise(source: Path) -> str:
     if not source.exists():
         raise InputError(f"{source} does not exist; check the path, or write `scenes` for the built-in data.")
     if source.is_dir() and not any(source.iterdir()):
-        raise InputError(f"{source} is an empty folder; give one with pictures and captions.")
+        raise InputError(f"{source} is an empty folder; give one with images and captions.")
     for name, reader in READERS.items():
         if reader.recognise(source):
             return name

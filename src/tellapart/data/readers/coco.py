@@ -8,16 +8,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tellapart.core.errors import InputError
 from tellapart.data.readers.source import (
     ReaderOptions,
     Source,
     SourceCaption,
-    SourcePicture,
+    SourceImage,
     entries,
     read_json_text,
     whole_number,
 )
-from tellapart.errors import InputError
 
 
 def caption_files(folder: Path) -> list[Path]:
@@ -54,7 +54,7 @@ def read(source: Path, options: ReaderOptions) -> Source:
     folder = (
         source if source.is_dir() else source.parent.parent if source.parent.name == "annotations" else source.parent
     )
-    result = Source(name=folder.resolve().name, root=options.pictures or folder)
+    result = Source(name=folder.resolve().name, root=options.images or folder)
     seen: dict[str, str] = {}
     for path in files:
         _read_file(path, options, result, seen)
@@ -75,26 +75,24 @@ def _read_file(path: Path, options: ReaderOptions, result: Source, seen: dict[st
     content = read_json_text(path, options.encoding)
     split = split_of(path.name)
     here: set[str] = set()
-    for where, image in entries(content, "images", path, result, {"id": (int, str), "file_name": str}):
-        key, name = str(image["id"]), image["file_name"]
+    for where, entry in entries(content, "images", path, result, {"id": (int, str), "file_name": str}):
+        key, name = str(entry["id"]), entry["file_name"]
         if key in seen:
-            result.skip("duplicate id", key, where, f"the picture id already stands in {seen[key]}; that one is kept")
+            result.skip("duplicate id", key, where, f"the image id already stands in {seen[key]}; that one is kept")
             continue
         seen[key] = where
         here.add(key)
-        width, height = (size if isinstance(size := image.get(side), int) else 0 for side in ("width", "height"))
-        result.pictures.append(SourcePicture(key, name, split, where, width, height))
+        width, height = (size if isinstance(size := entry.get(side), int) else 0 for side in ("width", "height"))
+        result.images.append(SourceImage(key, name, split, where, width, height))
     annotation_ids: set[str] = set()
     for where, row in entries(content, "annotations", path, result, {"image_id": (int, str), "caption": str}):
-        picture, text = str(row["image_id"]), row["caption"]
+        image, text = str(row["image_id"]), row["caption"]
         own = str(row["id"]) if row.get("id") is not None else where
         if own in annotation_ids:
             result.skip("duplicate id", own, where, "this annotation id stands in the file twice; the first is kept")
             continue
         annotation_ids.add(own)
-        if picture not in here and picture in seen:
-            result.skip(
-                "duplicate id", picture, where, f"its picture is kept from {seen[picture]}, with the captions there"
-            )
+        if image not in here and image in seen:
+            result.skip("duplicate id", image, where, f"its image is kept from {seen[image]}, with the captions there")
             continue
-        result.captions.append(SourceCaption(picture, text.strip(), where, number=whole_number(row.get("id"))))
+        result.captions.append(SourceCaption(image, text.strip(), where, number=whole_number(row.get("id"))))

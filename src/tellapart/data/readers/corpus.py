@@ -1,11 +1,12 @@
-"""Sentences with no pictures, one a line, plain or gzipped: what unsupervised captioning learns to speak from."""
+"""Sentences with no images, one a line, plain or gzipped: what unsupervised captioning learns to speak from."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, read_text
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.text_files import read_text
+from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption
 
 
 def text_files(folder: Path) -> list[Path]:

@@ -1,9 +1,9 @@
-"""Boxes a detector found, as JSONL (one picture a line) or as COCO results JSON (one box an entry).
+"""Boxes a detector found, as JSONL (one image a line) or as COCO results JSON (one box an entry).
 
     {"image": "1.jpg", "width": 500, "height": 375, "boxes": [[x1, y1, x2, y2], …], "scores": […], "labels": […]}
     [{"image_id": 1, "category_id": 18, "bbox": [x, y, width, height], "score": 0.9}, …]
 
-Boxes become fractions of the picture, so that they hold at any size the picture is opened in.
+Boxes become fractions of the image, so that they hold at any size the image is opened in.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any
 
 import numpy as np
 
+from tellapart.core.errors import InputError
 from tellapart.data.pack import Detections
-from tellapart.data.pictures import picture_stem
 from tellapart.data.readers.coco_categories import CATEGORIES
 from tellapart.data.readers.source import Skipped, Source, json_lines, read_json_text
-from tellapart.errors import InputError
+from tellapart.images.finding import image_stem
 
 Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class KnownPicture:
-    """A picture of the pack that boxes may be for. The size is the one boxes without their own are measured in."""
+class KnownImage:
+    """An image of the pack that boxes may be for. The size is the one boxes without their own are measured in."""
 
     row: int
     width: int
@@ -40,9 +40,9 @@ def find_detections(folder: Path) -> Path | None:
 
 
 def read_detections(
-    path: Path, known: Mapping[str, KnownPicture], absent: set[str], encoding: str = "utf-8"
+    path: Path, known: Mapping[str, KnownImage], absent: set[str], encoding: str = "utf-8"
 ) -> tuple[list[Detections], list[Skipped]]:
-    """Detections of known pictures, by row. `known` is keyed by id and by file stem; `absent` were skipped before."""
+    """Detections of known images, by row. `known` is keyed by id and by file stem; `absent` were skipped before."""
     source = Source(path.name, path.parent)
     results = path.suffix == ".json"
     rows = _from_results(path, known, source, encoding) if results else _from_lines(path, known, source, encoding)
@@ -50,10 +50,10 @@ def read_detections(
     for key, where, boxes, scores, labels in rows:
         if key not in known:
             if key not in absent:
-                source.skip("unknown picture", key, where, "detections of a picture that has no captions here")
+                source.skip("unknown image", key, where, "detections of an image that has no captions here")
             continue
         if known[key].row in found:
-            source.skip("duplicate id", key, where, "this picture's detections were given before; the first are kept")
+            source.skip("duplicate id", key, where, "this image's detections were given before; the first are kept")
             continue
         best = sorted(range(len(scores)), key=lambda index: -scores[index])
         found[known[key].row] = Detections(
@@ -66,7 +66,7 @@ def read_detections(
 
 
 def fractions(boxes: Sequence[Sequence[float]], width: float, height: float) -> list[Box]:
-    """x1 y1 x2 y2 in pixels -> fractions of the picture, kept inside it.
+    """x1 y1 x2 y2 in pixels -> fractions of the image, kept inside it.
 
     >>> fractions([[10, 0, 120, 50]], 100, 100)
     [(0.1, 0.0, 1.0, 0.5)]
@@ -80,10 +80,10 @@ def fractions(boxes: Sequence[Sequence[float]], width: float, height: float) -> 
 _Rows = list[tuple[str, str, list[Box], list[float], list[str]]]
 
 
-def _from_lines(path: Path, known: Mapping[str, KnownPicture], source: Source, encoding: str) -> _Rows:
+def _from_lines(path: Path, known: Mapping[str, KnownImage], source: Source, encoding: str) -> _Rows:
     rows: _Rows = []
     for where, row in json_lines(path, source, encoding):
-        key = picture_stem(str(row.get("image", row.get("image_id", row.get("id", "")))))
+        key = image_stem(str(row.get("image", row.get("image_id", row.get("id", "")))))
         boxes, scores, labels = row.get("boxes", []), row.get("scores", []), row.get("labels", [])
         scores = scores or [1.0] * len(boxes)
         labels = labels or [""] * len(boxes)
@@ -100,7 +100,7 @@ def _from_lines(path: Path, known: Mapping[str, KnownPicture], source: Source, e
     return rows
 
 
-def _from_results(path: Path, known: Mapping[str, KnownPicture], source: Source, encoding: str) -> _Rows:
+def _from_results(path: Path, known: Mapping[str, KnownImage], source: Source, encoding: str) -> _Rows:
     content: Any = read_json_text(path, encoding)
     if not isinstance(content, list):
         raise InputError(
@@ -114,12 +114,12 @@ def _from_results(path: Path, known: Mapping[str, KnownPicture], source: Source,
             reason = "needs image_id, bbox [x, y, width, height], category_id, score"
             source.skip("broken entry", str(row)[:60], place, reason)
             continue
-        key = picture_stem(str(row["image_id"]))
+        key = image_stem(str(row["image_id"]))
         grouped.setdefault(key, []).append(row)
         where.setdefault(key, place)
     rows: _Rows = []
     for key, found in grouped.items():
-        size = known.get(key, KnownPicture(-1, 1, 1))
+        size = known.get(key, KnownImage(-1, 1, 1))
         corners = [[x, y, x + width, y + height] for x, y, width, height in (row["bbox"] for row in found)]
         labels = [CATEGORIES.get(row.get("category_id", -1), str(row.get("category_id", ""))) for row in found]
         scores = [float(row.get("score", 1.0)) for row in found]
@@ -128,7 +128,7 @@ def _from_results(path: Path, known: Mapping[str, KnownPicture], source: Source,
 
 
 def _whole(row: Any) -> bool:
-    """Whether an entry of COCO results is a box of a picture; category and score may be left out."""
+    """Whether an entry of COCO results is a box of an image; category and score may be left out."""
     if not isinstance(row, dict) or not isinstance(row.get("image_id"), int | str):
         return False
     box, category, score = row.get("bbox"), row.get("category_id", -1), row.get("score", 1.0)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tellapart.core.errors import InputError
+from tellapart.core.text_files import read_text
 from tellapart.data.readers.detections import Box, fractions
-from tellapart.data.readers.source import Source, read_text
-from tellapart.errors import InputError
+from tellapart.data.readers.source import Source
 from tellapart.text.tokens import normal
 
 TAG = re.compile(r"\[/EN#(?P<entity>\d+)(?P<kinds>(?:/[^\s/\]]+)+) (?P<words>[^\]]*)\]")
@@ -32,12 +33,12 @@ class TaggedSentence:
 
 
 @dataclass(frozen=True)
-class EntityPicture:
+class EntityImage:
     where: str
     """The file of its sentences."""
     sentences: tuple[TaggedSentence, ...]
     boxes: dict[str, tuple[Box, ...]]
-    """By entity, fractions of the picture; an entity without a box (a scene, or not visible) is absent."""
+    """By entity, fractions of the image; an entity without a box (a scene, or not visible) is absent."""
 
 
 def find_entities(folder: Path) -> Path | None:
@@ -47,12 +48,12 @@ def find_entities(folder: Path) -> Path | None:
     )
 
 
-def read_entities(folder: Path, ids: list[str], encoding: str = "utf-8") -> tuple[dict[str, EntityPicture], Source]:
-    """The annotated pictures among `ids`; a picture whose files are broken is listed and left without phrases."""
+def read_entities(folder: Path, ids: list[str], encoding: str = "utf-8") -> tuple[dict[str, EntityImage], Source]:
+    """The annotated images among `ids`; an image whose files are broken is listed and left without phrases."""
     if not (folder / "Sentences").is_dir() or not (folder / "Annotations").is_dir():
         raise InputError(f"{folder} is not Flickr30k Entities: it needs the folders Sentences and Annotations.")
     source = Source("entities", folder)
-    found: dict[str, EntityPicture] = {}
+    found: dict[str, EntityImage] = {}
     for key in ids:
         sentences, annotation = folder / "Sentences" / f"{key}.txt", folder / "Annotations" / f"{key}.xml"
         if not sentences.is_file():
@@ -63,7 +64,7 @@ def read_entities(folder: Path, ids: list[str], encoding: str = "utf-8") -> tupl
         lines = [line for line in read_text(sentences, encoding).split("\n") if line.strip()]
         boxes = _boxes(annotation, key, source)
         if boxes is not None:
-            found[key] = EntityPicture(f"Sentences/{key}.txt", tuple(parse_sentence(line) for line in lines), boxes)
+            found[key] = EntityImage(f"Sentences/{key}.txt", tuple(parse_sentence(line) for line in lines), boxes)
     return found, source
 
 

@@ -1,13 +1,14 @@
-"""Flickr8k and Flickr30k: `name.jpg#k<TAB>caption` token files, with split lists of one picture name a line."""
+"""Flickr8k and Flickr30k: `name.jpg#k<TAB>caption` token files, with split lists of one image name a line."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from tellapart.data.pictures import picture_stem
-from tellapart.data.readers.source import UNKNOWN_SPLIT, ReaderOptions, Source, SourceCaption, SourcePicture, read_text
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.text_files import read_text
+from tellapart.data.readers.source import UNKNOWN_SPLIT, ReaderOptions, Source, SourceCaption, SourceImage
+from tellapart.images.finding import image_stem
 
 SPLIT_LIST = re.compile(r"^(?:.*[._-])?(train|dev|val|test)(?:_?images|_?list)?\.txt$", re.IGNORECASE)
 SPLIT_NAMES = {"train": "train", "dev": "val", "val": "val", "test": "test"}
@@ -34,10 +35,10 @@ def read(source: Path, options: ReaderOptions) -> Source:
             f"{source} has no token file (Flickr8k.token.txt, results_20130124.token); name it with --captions-file."
         )
     folder = source if source.is_dir() else source.parent
-    result = Source(name=folder.resolve().name, root=options.pictures or folder)
+    result = Source(name=folder.resolve().name, root=options.images or folder)
     splits = _splits(folder, tokens, options, result)
 
-    pictures: dict[str, SourcePicture] = {}
+    images: dict[str, SourceImage] = {}
     seen: set[str] = set()
     for number, line in enumerate(read_text(tokens, options.encoding).split("\n"), start=1):
         if not line.strip():
@@ -52,16 +53,16 @@ def read(source: Path, options: ReaderOptions) -> Source:
             result.skip("duplicate id", key, where, "this caption id stands in the file twice; the first is kept")
             continue
         seen.add(key)
-        stem = picture_stem(name)
-        if stem not in pictures:
+        stem = image_stem(name)
+        if stem not in images:
             split = splits.pop(stem, ("none", ""))[0] if splits is not None else UNKNOWN_SPLIT
-            pictures[stem] = SourcePicture(stem, name, split, where)
+            images[stem] = SourceImage(stem, name, split, where)
         result.captions.append(SourceCaption(stem, text.strip(), where))
-    if not pictures:
+    if not images:
         raise InputError(f"{tokens} has no line of the form `name.jpg#0<TAB>caption`; it is not a Flickr token file.")
     for stem, (_, where) in (splits or {}).items():
-        result.skip("picture without caption", stem, where, "the split list names it but no caption does")
-    result.pictures = list(pictures.values())
+        result.skip("image without caption", stem, where, "the split list names it but no caption does")
+    result.images = list(images.values())
     return result
 
 
@@ -77,7 +78,7 @@ def _splits(folder: Path, tokens: Path, options: ReaderOptions, result: Source) 
         match = SPLIT_LIST.match(path.name)
         split = SPLIT_NAMES[match.group(1).lower()] if match else "none"
         for number, line in enumerate(read_text(path, options.encoding).split("\n"), start=1):
-            stem, where = picture_stem(line.strip()), f"{path.name}, line {number}"
+            stem, where = image_stem(line.strip()), f"{path.name}, line {number}"
             if not stem:
                 continue
             if stem in splits:

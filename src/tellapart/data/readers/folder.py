@@ -1,4 +1,4 @@
-"""A folder of pictures with a CSV, TSV or JSONL of captions, or with a text file beside each picture."""
+"""A folder of images with a CSV, TSV or JSONL of captions, or with a text file beside each image."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tellapart.data.pictures import EXTENSIONS, PictureIndex, picture_stem
-from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourcePicture, json_lines, read_text
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.text_files import read_text
+from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourceImage, json_lines
+from tellapart.images.finding import EXTENSIONS, ImageFileIndex, image_stem
 
 TABLES = (".csv", ".tsv", ".jsonl")
 IMAGE_COLUMNS = (
@@ -21,7 +22,7 @@ SPLIT_COLUMNS = ("split", "set", "subset", "partition")
 SPLIT_VALUES = {"training": "train", "dev": "val", "valid": "val", "validation": "val", "testing": "test", "": "none"}
 
 Row = tuple[str, str, list[str], str | None]
-"""Where, picture name, captions, split (None where the table has no such column)."""
+"""Where, image name, captions, split (None where the table has no such column)."""
 
 
 def caption_tables(folder: Path) -> list[Path]:
@@ -35,14 +36,14 @@ def caption_tables(folder: Path) -> list[Path]:
 def recognise(source: Path) -> bool:
     if source.is_file():
         return source.suffix.lower() in TABLES
-    return bool(caption_tables(source)) or bool(PictureIndex(source).files)
+    return bool(caption_tables(source)) or bool(ImageFileIndex(source).files)
 
 
 def read(source: Path, options: ReaderOptions) -> Source:
     folder = source if source.is_dir() else source.parent
-    result = Source(name=folder.resolve().name, root=options.pictures or folder)
+    result = Source(name=folder.resolve().name, root=options.images or folder)
     if source.is_dir() and not any(source.iterdir()):
-        raise InputError(f"{source} is an empty folder; give one with pictures and captions.")
+        raise InputError(f"{source} is an empty folder; give one with images and captions.")
     table = options.captions_file or (source if source.is_file() else None)
     if table is None:
         tables = caption_tables(source)
@@ -52,14 +53,14 @@ def read(source: Path, options: ReaderOptions) -> Source:
                 f"{source} has several tables ({names}); say which holds the captions with --captions-file."
             )
         table = tables[0] if tables else None
-    rows = _beside_each_picture(result, options) if table is None else _table(table, options, result)
-    pictures: dict[str, SourcePicture] = {}
+    rows = _beside_each_image(result, options) if table is None else _table(table, options, result)
+    images: dict[str, SourceImage] = {}
     for where, name, texts, split in rows:
         key = _identity(name)
-        if key not in pictures:
-            pictures[key] = SourcePicture(key, name, "" if split is None else _split_value(split), where)
-        elif split is not None and _split_value(split) != pictures[key].split:
-            earlier = pictures[key]
+        if key not in images:
+            images[key] = SourceImage(key, name, "" if split is None else _split_value(split), where)
+        elif split is not None and _split_value(split) != images[key].split:
+            earlier = images[key]
             result.skip(
                 "duplicate id",
                 key,
@@ -68,14 +69,14 @@ def read(source: Path, options: ReaderOptions) -> Source:
             )
             continue
         result.captions += [SourceCaption(key, text.strip(), where) for text in texts]
-    result.pictures = list(pictures.values())
+    result.images = list(images.values())
     return result
 
 
 def _identity(name: str) -> str:
-    """The path without a picture's extension: two folders may both hold 1.jpg."""
+    """The path without an image's extension: two folders may both hold 1.jpg."""
     parent = name.replace("\\", "/").rpartition("/")[0]
-    return f"{parent}/{picture_stem(name)}" if parent else picture_stem(name)
+    return f"{parent}/{image_stem(name)}" if parent else image_stem(name)
 
 
 def _split_value(value: str) -> str:
@@ -107,7 +108,7 @@ def _csv_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[Ro
     try:
         header = next(reader, None)
         if header is None:
-            raise InputError(f"{path} is empty; it should name a picture and a caption on each line.")
+            raise InputError(f"{path} is empty; it should name an image and a caption on each line.")
         if (
             len(header) > 1
             and "." + header[0].rpartition(".")[2].lower() in EXTENSIONS
@@ -116,10 +117,10 @@ def _csv_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[Ro
             header, reader = (
                 ["image", "caption"] + [""] * (len(header) - 2),
                 csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True),
-            )  # no header: the first line already names a picture
+            )  # no header: the first line already names an image
         header = [name.strip() for name in header]
         image = header.index(
-            _column(header, options.image_column, IMAGE_COLUMNS, "picture names", "--image-column", path)
+            _column(header, options.image_column, IMAGE_COLUMNS, "image names", "--image-column", path)
         )
         caption = header.index(
             _column(header, options.caption_column, CAPTION_COLUMNS, "captions", "--caption-column", path)
@@ -154,29 +155,29 @@ def _json_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[R
         if columns is None:
             names = list(row)
             columns = (
-                _column(names, options.image_column, IMAGE_COLUMNS, "picture names", "--image-column", path),
+                _column(names, options.image_column, IMAGE_COLUMNS, "image names", "--image-column", path),
                 _column(names, options.caption_column, CAPTION_COLUMNS, "captions", "--caption-column", path),
             )
         image, caption = row.get(columns[0]), row.get(columns[1])
         texts: list[str] = caption if isinstance(caption, list) else [caption]  # type: ignore[list-item]
         if image is None or not all(isinstance(text, str) for text in texts):
-            reason = f"'{columns[0]}' must name a picture and '{columns[1]}' hold a caption or a list of them"
+            reason = f"'{columns[0]}' must name an image and '{columns[1]}' hold a caption or a list of them"
             result.skip("broken line", str(row)[:60], where, reason)
             continue
         split = next((row[name] for name in row if name.lower() in _split_names(options)), None)
         yield where, str(image), texts, None if split is None else str(split)
 
 
-def _beside_each_picture(result: Source, options: ReaderOptions) -> Iterator[Row]:
+def _beside_each_image(result: Source, options: ReaderOptions) -> Iterator[Row]:
     """dog.jpg and dog.txt: every line of the text is a caption. Folders named train, val and test are splits."""
-    index = PictureIndex(result.root)
+    index = ImageFileIndex(result.root)
     if not index.files:
-        raise InputError(f"{result.root} holds no picture and no caption table (CSV, TSV, JSONL); check the path.")
+        raise InputError(f"{result.root} holds no image and no caption table (CSV, TSV, JSONL); check the path.")
     for file in index.files:
         beside = (result.root / file).with_suffix(".txt")
         if not beside.is_file():
             reason = f"there is no {beside.name} beside it; write its captions there, one a line"
-            result.skip("picture without caption", file, file, reason)
+            result.skip("image without caption", file, file, reason)
             continue
         top = _split_value(file.split("/", 1)[0]) if "/" in file else ""
         split = top if top in ("train", "val", "test") else None

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tellapart.data.pictures import picture_stem
+from tellapart.core.errors import InputError
 from tellapart.data.readers.coco import json_head
 from tellapart.data.readers.source import (
     ReaderOptions,
     Source,
     SourceCaption,
-    SourcePicture,
+    SourceImage,
     entries,
     read_json_text,
     whole_number,
 )
-from tellapart.errors import InputError
+from tellapart.images.finding import image_stem
 
 
 def dataset_file(folder: Path) -> Path | None:
@@ -39,17 +39,17 @@ def read(source: Path, options: ReaderOptions) -> Source:
     folder = source if source.is_dir() else source.parent
     content = read_json_text(path, options.encoding)
     named = content.get("dataset") if isinstance(content, dict) else None
-    result = Source(name=str(named or folder.resolve().name), root=options.pictures or folder)
+    result = Source(name=str(named or folder.resolve().name), root=options.images or folder)
     seen: set[str] = set()
     for where, image in entries(content, "images", path, result, {"filename": str, "split": str, "sentences": list}):
         name = image["filename"]
-        key = str(image["cocoid"]) if "cocoid" in image else picture_stem(name)
+        key = str(image["cocoid"]) if "cocoid" in image else image_stem(name)
         if key in seen:
-            result.skip("duplicate id", key, where, "this picture stands in the file twice; the first is kept")
+            result.skip("duplicate id", key, where, "this image stands in the file twice; the first is kept")
             continue
         seen.add(key)
         inside = f"{image['filepath']}/{name}" if image.get("filepath") else name
-        result.pictures.append(SourcePicture(key, inside, image["split"], where))
+        result.images.append(SourceImage(key, inside, image["split"], where))
         for order, sentence in enumerate(image["sentences"]):
             place, text = f"{where}, sentences[{order}]", _text(sentence)
             if text is None:
@@ -60,7 +60,7 @@ def read(source: Path, options: ReaderOptions) -> Source:
 
 
 def _number(image: dict[str, Any], order: int) -> int:
-    """The sentence's own id, beside it or in the picture's list: COCO's, in the file of COCO."""
+    """The sentence's own id, beside it or in the image's list: COCO's, in the file of COCO."""
     sentence, listed = image["sentences"][order], image.get("sentids")
     if "sentid" not in sentence and isinstance(listed, list) and order < len(listed):
         return whole_number(listed[order])

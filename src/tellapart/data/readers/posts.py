@@ -1,7 +1,7 @@
 """One-caption posts with emojis, as InstaPIC-1.1M has them: {user: {post: {"caption": …}}}.
 
-A post's picture is named `user_@_post.jpg`. A plain list of posts, [{"image": …, "caption": …}], and JSONL of the same
-are read too. Each picture has one caption; a second one is listed as a duplicate. Emojis are words under every rule of
+A post's image is named `user_@_post.jpg`. A plain list of posts, [{"image": …, "caption": …}], and JSONL of the same
+are read too. Each image has one caption; a second one is listed as a duplicate. Emojis are words under every rule of
 tellapart.text.tokens but `spaces`.
 """
 
@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tellapart.data.pictures import picture_stem
+from tellapart.core.errors import InputError
 from tellapart.data.readers.folder import CAPTION_COLUMNS, IMAGE_COLUMNS
 from tellapart.data.readers.source import (
     ReaderOptions,
     Source,
     SourceCaption,
-    SourcePicture,
+    SourceImage,
     json_lines,
     read_json_text,
 )
-from tellapart.errors import InputError
+from tellapart.images.finding import image_stem
 
 SPLITS = (("train", "train"), ("test1", "test"), ("test2", "test2"), ("val", "val"), ("dev", "val"), ("test", "test"))
 
@@ -29,7 +29,7 @@ SPLITS = (("train", "train"), ("test1", "test"), ("test2", "test2"), ("val", "va
 def post_files(folder: Path) -> list[Path]:
     patterns = ("insta-caption-*.json", "json/insta-caption-*.json", "posts*.json", "posts*.jsonl")
     found = {path for pattern in patterns for path in folder.glob(pattern)}
-    # Train before test: a picture that stands in both is kept where it is learned from.
+    # Train before test: an image that stands in both is kept where it is learned from.
     return sorted(found, key=lambda path: (split_of(path) != "train", path))
 
 
@@ -50,23 +50,23 @@ def read(source: Path, options: ReaderOptions) -> Source:
             f"{source} has no posts (insta-caption-*.json, posts.json, posts.jsonl); name them with --captions-file."
         )
     folder = source if source.is_dir() else source.parent
-    result = Source(name=folder.resolve().name, root=options.pictures or folder)
+    result = Source(name=folder.resolve().name, root=options.images or folder)
     seen: dict[str, str] = {}
     for path in files:
         split = split_of(path)
         for where, name, text in _posts(path, options, result):
-            key = picture_stem(name)
+            key = image_stem(name)
             if key in seen:
                 result.skip("duplicate id", key, where, f"a post has one caption, and this one's is in {seen[key]}")
                 continue
             seen[key] = where
-            result.pictures.append(SourcePicture(key, name, split, where))
+            result.images.append(SourceImage(key, name, split, where))
             result.captions.append(SourceCaption(key, text.strip(), where))
     return result
 
 
 def _posts(path: Path, options: ReaderOptions, result: Source) -> Iterator[tuple[str, str, str]]:
-    """(where, picture name, caption) of each post."""
+    """(where, image name, caption) of each post."""
     if path.suffix == ".jsonl":
         for where, row in json_lines(path, result, options.encoding):
             yield from _one(where, row, options, result)
@@ -92,7 +92,7 @@ def _one(where: str, row: Any, options: ReaderOptions, result: Source) -> Iterat
         image = next((row[name] for name in (options.image_column, *IMAGE_COLUMNS) if name in row), None)
         caption = next((row[name] for name in (options.caption_column, *CAPTION_COLUMNS) if name in row), None)
     if image is None or not isinstance(caption, str):
-        reason = "a post needs a picture and a caption; name its fields with --image-column and --caption-column"
+        reason = "a post needs an image and a caption; name its fields with --image-column and --caption-column"
         result.skip("broken line", str(row)[:60], where, reason)
         return
     yield where, str(image), caption

@@ -1,15 +1,15 @@
-"""What every reader returns: names of pictures, sentences, and what had to be left out; and how readers open text."""
+"""What every reader returns: names of images, sentences, and what had to be left out; and how readers open text."""
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tellapart.errors import InputError
+from tellapart.core.errors import InputError
+from tellapart.core.text_files import read_text
 
 UNKNOWN_SPLIT = ""
 """The source does not say; `prepare` decides."""
@@ -26,12 +26,12 @@ class ReaderOptions:
     image_column: str | None = None
     caption_column: str | None = None
     split_column: str | None = None
-    pictures: Path | None = None
+    images: Path | None = None
     keep_uncaptioned: bool = False
 
 
 @dataclass(frozen=True)
-class SourcePicture:
+class SourceImage:
     id: str
     name: str
     """File name as the source writes it; found on disk by path, name or stem."""
@@ -45,12 +45,12 @@ class SourcePicture:
 
 @dataclass(frozen=True)
 class SourceCaption:
-    picture: str | None
-    """Id of its picture; None for a sentence without one."""
+    image: str | None
+    """Id of its image; None for a sentence without one."""
     text: str
     where: str
     split: str = UNKNOWN_SPLIT
-    """Only of sentences without a picture; others share their picture's."""
+    """Only of sentences without an image; others share their image's."""
     number: int = NO_NUMBER
     """The caption's own id in the source: COCO's, say, by which ratings made elsewhere speak of it."""
 
@@ -69,12 +69,12 @@ class Skipped:
 class Source:
     name: str
     root: Path
-    """Where pictures are looked for."""
-    pictures: list[SourcePicture] = field(default_factory=list)
+    """Where images are looked for."""
+    images: list[SourceImage] = field(default_factory=list)
     captions: list[SourceCaption] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     by_path: bool = False
-    """Names of pictures are paths from `root`: they are not searched for, and the other files there do not count."""
+    """Names of images are paths from `root`: they are not searched for, and the other files there do not count."""
 
     def skip(self, kind: str, item: str, where: str, reason: str) -> None:
         self.skipped.append(Skipped(kind, item, where, reason))
@@ -88,30 +88,6 @@ def whole_number(value: Any) -> int:
     """
     text = str(value)
     return int(text) if text.isdecimal() else NO_NUMBER
-
-
-def read_text(path: Path, encoding: str = "utf-8") -> str:
-    """The text of a plain or gzipped file, or an InputError that names the line whose bytes are wrong."""
-    try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist; check the path.") from error
-    except (gzip.BadGzipFile, EOFError) as error:
-        raise InputError(f"{path} is not a whole gzip file ({error}); download or compress it again.") from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
-    if encoding.lower() in ("utf-8", "utf8"):
-        encoding = "utf-8-sig"
-    try:
-        return raw.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}, line {line}: this is not {encoding.removesuffix('-sig')} text (byte {error.start}); save it "
-            "as UTF-8 or name its encoding with --encoding, for example --encoding latin-1."
-        ) from error
-    except LookupError as error:
-        raise InputError(f"There is no encoding named '{encoding}'; try utf-8, latin-1 or utf-16.") from error
 
 
 def read_json_text(path: Path, encoding: str = "utf-8") -> Any:

@@ -1,8 +1,8 @@
-"""`scenes`: pictures the package draws itself, for the demo and the tests; never evidence of quality.
+"""`scenes`: images the package draws itself, for the demo and the tests; never evidence of quality.
 
 Each scene holds two to four things with a kind, colour, size and place; it has five captions, each worded in another
 way, with the words that name each thing, and its boxes as detections. Scenes come in families of four that differ in
-one thing each, so that only a caption which says that thing finds its picture. A family stays in one split.
+one thing each, so that only a caption which says that thing finds its image. A family stays in one split.
 The same seed gives the same bytes.
 """
 
@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from tellapart.core.errors import InputError
 from tellapart.data.assemble import Assembled
 from tellapart.data.finish import count_vocabulary, finish_pack
-from tellapart.data.pack import Caption, Detections, Pack, Phrase, Picture
+from tellapart.data.pack import Caption, Detections, Pack, PackImage, Phrase
 from tellapart.data.scenes.drawing import draw_scene
 from tellapart.data.scenes.layout import FAMILY, Scene, make_family
 from tellapart.data.scenes.wording import Part, describe
-from tellapart.errors import InputError
 from tellapart.text.rules import TextRules
 
 RULES = TextRules(min_count=1)
@@ -39,7 +39,7 @@ def _split(family: int, families: int) -> str:
 
 
 def make_scenes(out: Path, count: int = 600, seed: int = 0, size: int = 160) -> Pack:
-    """Draw the pictures into OUT/pictures and write the pack around them."""
+    """Draw the images into OUT/images and write the pack around them."""
     if count < 3 * FAMILY or not 32 <= size <= 2048:
         raise InputError(
             f"Scenes need a count of at least {3 * FAMILY} and a size of 32 to 2048, not {count} and {size}."
@@ -52,16 +52,16 @@ def make_scenes(out: Path, count: int = 600, seed: int = 0, size: int = 160) -> 
     detections: list[Detections] = []
     for row, scene in enumerate(scenes):
         name, split = f"scene-{row:05d}", _split(scene.family, families)
-        assembled.pictures.append(Picture(name, f"pictures/{name}.png", split, size, size))
+        assembled.images.append(PackImage(name, f"images/{name}.png", split, size, size))
         labels, boxes = tuple(thing.kind for thing in scene.things), tuple(thing.box for thing in scene.things)
         detections.append(Detections(row, boxes, (1.0,) * len(boxes), labels))
         for parts in describe(scene, np.random.default_rng([seed, 1, row])):
             _say(parts, scene, row, split, assembled.captions, phrases)
 
     def draw(folder: Path) -> None:
-        (folder / "pictures").mkdir()
+        (folder / "images").mkdir()
         for row, scene in enumerate(scenes):
-            draw_scene(scene, size).save(folder / assembled.pictures[row].file, compress_level=1)
+            draw_scene(scene, size).save(folder / assembled.images[row].file, compress_level=1)
 
     vocabulary = count_vocabulary(RULES, assembled.captions, detections)
     facts = {"source": "scenes", "format": "scenes", "seed": seed}

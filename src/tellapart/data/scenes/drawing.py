@@ -129,9 +129,9 @@ def draw_scene(scene: Scene, size: int) -> Image.Image:
     from PIL import Image, ImageDraw
 
     full = size * SMOOTHING
-    picture = Image.new("RGB", (full, full), GROUNDS[scene.ground])
-    draw = ImageDraw.Draw(picture)
+    image = Image.new("RGB", (full, full), GROUNDS[scene.ground])
+    draw = ImageDraw.Draw(image)
     for thing in scene.things:
         x1, y1, x2, y2 = (edge * full for edge in thing.box)
         SHAPES[thing.kind](draw, (x1, y1, x2, y2), COLOURS[thing.colour])
-    return picture.reduce(SMOOTHING)
+    return image.reduce(SMOOTHING)

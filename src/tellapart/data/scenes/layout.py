@@ -30,7 +30,7 @@ class Thing:
 
     @property
     def box(self) -> tuple[float, float, float, float]:
-        """x1 y1 x2 y2 as fractions of the picture."""
+        """x1 y1 x2 y2 as fractions of the image."""
         side = 0.3 if self.large else 0.17
         room = (1 / 3 - side) / 2
         x = (self.cell % 3 + 0.5) / 3 + self.shift[0] * room

@@ -1,0 +1,96 @@
+"""The demo: draw scenes, extract, train a matcher and a captioner, evaluate both, and write a page to look at.
+
+Then the runs that come with the package tell real photos and index them, and the address of the page is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from tellapart.cli.evaluate import EvaluateOptions, evaluate
+from tellapart.cli.extract import ExtractOptions, extract
+from tellapart.cli.index import IndexOptions, index
+from tellapart.cli.report import ReportOptions, report
+from tellapart.cli.samples import EVERYDAY, sample_photos, tell
+from tellapart.cli.serve import ServeOptions
+from tellapart.core.errors import exit_code
+from tellapart.data.scenes import make_scenes
+from tellapart.papers.recipes import find_recipe
+from tellapart.runs.bundled import OPTIONS, is_bundled
+from tellapart.training.train import TrainSettings, train_recipe
+
+MATCHER = (
+    "base.model.embedding=256",
+    "base.model.word_width=64",
+    "base.epochs=14",
+    "base.schedule.every=10",
+    "base.optimiser.rate=1e-3",
+    "base.sampling.batch=64",
+    # Look-alike scenes are all hard: the hardest negative alone makes a young model give up.
+    "base.objective.contrast.loss=info-nce",
+    "base.objective.contrast.temperature=0.05",
+    "base.objective.contrast.reduction=mean",
+)
+CAPTIONER = ("aa.model.hidden=256", "aa.epochs=8", "aa.optimiser.rate=1e-3", "aa.patience=0")
+
+
+def demo(out: Path, count: int = 600) -> Path:
+    """Everything from nothing to a report; returns the page. An earlier demo in `out` is replaced."""
+    shutil.rmtree(out, ignore_errors=True)
+    pack = make_scenes(out / "pack", count=count).folder
+    print(f"Drew {count} scenes with five captions each into {pack}")
+    extract(ExtractOptions(pack=pack, kind="vector,grid"))
+    matcher, captioner = out / "matcher", out / "captioner"
+    print("\nA matcher (VSE with InfoNCE): find images by words")
+    train_recipe(find_recipe("vse++"), TrainSettings(data=pack, out=matcher, set=MATCHER))
+    print("\nA captioner (AdaptiveAttention): tell what is in an image, and show where each word looks")
+    train_recipe(find_recipe("adaptive-attention"), TrainSettings(data=pack, out=captioner, set=CAPTIONER))
+    for run in (matcher, captioner):
+        evaluate(EvaluateOptions(run=run, data=pack))
+    page = report(ReportOptions(runs=(matcher, captioner), data=pack, out=out / "report.html"))
+    print("Scenes are drawn by the package: they show that everything runs, not how good it is on photos.")
+    return page
+
+
+def photos_demo(out: Path) -> str | None:
+    """scikit-image's sample photos told and indexed by the package's own runs; the address of the page that `serve`
+    will have, None where this installation brings no runs."""
+    absent = [name for name in OPTIONS if not is_bundled(name)]
+    if absent:
+        print(f"Photos are not told: this installation brings no {' and no '.join(absent)} of its own yet.")
+        return None
+    folder, index_ = out / "photos", out / "photos.index"
+    folder.mkdir(parents=True)
+    photos = [Path(shutil.copy(photo, folder)) for photo in sample_photos(list(EVERYDAY))]
+    print("\nReal photos, told by the captioner that comes with the package:")
+    for photo, told in zip(photos, tell(photos)):
+        print(f"  {photo.name.partition('.')[0]:16} {told}")
+    index(IndexOptions((folder,), str(index_), progress=False))
+    page = ServeOptions(str(index_))
+    address = f"http://{page.host}:{page.port}/"
+    print(f"\nTo search them in the browser: `{_command()} serve {index_}`, then open {address}")
+    return address
+
+
+def _command() -> str:
+    """How the command line is called from here, whether or not its environment is active."""
+    beside = Path(sys.executable).with_name("tellapart")
+    if not beside.is_file():
+        return "python -m tellapart"
+    return os.path.relpath(beside) if beside.is_relative_to(Path.cwd()) else str(beside)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("demo-out"), help="folder for everything the demo makes")
+    parser.add_argument("--count", type=int, default=600, help="scenes to draw")
+    options = parser.parse_args()
+    return exit_code(lambda: (demo(options.out, options.count), photos_demo(options.out)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

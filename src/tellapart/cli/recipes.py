@@ -1,0 +1,60 @@
+"""`tellapart recipes`: what can be trained, from which paper, with which command, and what to expect."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from tellapart.papers.recipes import RECIPES, find_recipe
+from tellapart.runs.recipe import Recipe
+from tellapart.runs.registry import to_plain
+
+
+@dataclass(frozen=True)
+class RecipesOptions:
+    """List the recipes, or show one in full."""
+
+    recipe: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RECIPE")] = ""
+    """A recipe to show with every field; left out, all are listed."""
+    json: bool = False
+    """Print JSON."""
+    markdown: bool = False
+    """Print a Markdown page: docs/recipes.md is made by it."""
+
+
+def recipes(options: RecipesOptions) -> None:
+    chosen = [find_recipe(options.recipe)] if options.recipe else list(RECIPES.values())
+    if options.json or options.recipe:
+        plain = [to_plain(recipe) for recipe in chosen]
+        print(json.dumps(plain[0] if options.recipe else plain, indent=2))
+        return
+    if options.markdown:
+        print(_page(chosen))
+        return
+    from rich.console import Console
+
+    console = Console()
+    for recipe in chosen:
+        console.print(f"[bold]{recipe.name}[/bold]  ({recipe.paper}; {recipe.features} features)", highlight=False)
+        console.print(f"    {recipe.about}", highlight=False)
+        console.print(f"    tellapart train {recipe.name} --data PACK --out RUN", highlight=False)
+        if recipe.expected:
+            console.print(f"    expected: {recipe.expected}", highlight=False)
+
+
+def _page(chosen: list[Recipe]) -> str:
+    """All recipes as a Markdown table."""
+    head = (
+        "# Recipes\n\nMade by `make docs`. Train one with `tellapart train NAME --data PACK --out RUN`; "
+        "`tellapart recipes NAME` shows every field, and `--set STAGE.FIELD=VALUE` changes it.\n\n"
+        "| name | paper | features | stages | about | expected |\n|---|---|---|---|---|---|"
+    )
+    rows = [
+        f"| `{recipe.name}` | {recipe.paper} | {recipe.features} | {' → '.join(stage.name for stage in recipe.stages)} "
+        f"| {recipe.about} | {recipe.expected} |"
+        for recipe in chosen
+    ]
+    return "\n".join([head, *rows])

@@ -1,0 +1,101 @@
+"""The bundled captioner on the photos that come with scikit-image: for the demo, and as a page of docs.
+
+`python -m tellapart.cli.samples --out docs/sample-captions.md` writes the page. Only images that lie inside
+scikit-image's wheel are used, so that nothing is downloaded; its drawings and test patterns are no photos and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tellapart.core.errors import InputError, exit_code
+from tellapart.core.files import write_text
+from tellapart.runs.bundled import is_bundled
+
+EVERYDAY: dict[str, str] = {
+    "astronaut.png": "a smiling woman in an orange space suit, a flag and a model of a shuttle behind her",
+    "camera.png": "a man in a dark coat looking through a camera on a tripod, on a lawn; black and white",
+    "chelsea.png": "a tabby cat's face",
+    "coffee.png": "a cup of coffee with a spoon on its saucer, on a wooden table",
+    "coins.png": "rows of ancient coins; black and white",
+    "motorcycle_left.png": "a red motorcycle in a garage",
+    "rocket.jpg": "a rocket on its launch pad at night",
+}
+"""Photos of things that captions speak of."""
+OTHERS: dict[str, str] = {
+    "brick.png": "a pavement of bricks; black and white",
+    "cell.png": "a cell under a microscope; black and white",
+    "clock_motion.png": "a clock, so blurred that it cannot be made out; black and white",
+    "grass.png": "grass, close; black and white",
+    "gravel.png": "gravel, close; black and white",
+    "hubble_deep_field.jpg": "galaxies, by a telescope in space",
+    "ihc.png": "stained tissue under a microscope",
+    "microaneurysms.png": "a small part of a retina; black and white",
+    "moon.png": "the surface of the moon; black and white",
+    "motorcycle_right.png": "the motorcycle again, from a little to the right",
+    "page.png": "printed lines of text; black and white",
+    "retina.jpg": "a retina",
+    "text.png": "formulas written by hand; black and white",
+}
+"""Textures, instruments' images and writing: far from what a captioner has learned."""
+
+ABOUT = (
+    "What the captioner in the package says of every photo that comes inside scikit-image's wheel: the likeliest",
+    "sentence that a beam of three finds, none chosen or mended. Written by",
+    "`python -m tellapart.cli.samples --out docs/sample-captions.md`, which `make docs` runs.",
+)
+
+
+def sample_photos(names: Sequence[str]) -> list[Path]:
+    """Files of scikit-image's sample photos, as installed."""
+    found = importlib.util.find_spec("skimage")
+    if found is None or found.origin is None:
+        raise InputError("The sample photos come with scikit-image; run `pip install 'tellapart[demo]'`.")
+    photos = [Path(found.origin).parent / "data" / name for name in names]
+    missing = [photo.name for photo in photos if not photo.is_file()]
+    if missing:
+        raise InputError(f"This scikit-image brings no {', '.join(missing)}; run `pip install scikit-image==0.26.0`.")
+    return photos
+
+
+def tell(photos: Sequence[Path], captioner: str = "bundled:captioner") -> list[str]:
+    """The likeliest sentence of each photo, as `tellapart caption` tells it."""
+    from tellapart.inference.caption_generator import open_caption_generator
+    from tellapart.inference.feature_extractor import FeatureExtractor
+
+    generator = open_caption_generator(captioner)
+    extractor = FeatureExtractor(generator.look)
+    told: dict[int, str] = {}
+    for looked in extractor.look_at(photos, 32):
+        if looked.faults:
+            raise InputError("; ".join(looked.faults.values()))
+        told |= zip(looked.photos, generator.tell(looked.images).texts)
+    return [told[place] for place in range(len(photos))]
+
+
+def as_page(captions: dict[str, str]) -> str:
+    """Markdown: every sample photo with what it shows and what the captioner says."""
+    lines = ["# Sample photos, told", "", *ABOUT]
+    for title, shown in (("Everyday things", EVERYDAY), ("Far from what it has learned", OTHERS)):
+        lines += ["", f"## {title}", "", "| photo | what it shows | caption |", "|---|---|---|"]
+        lines += [f"| {name.partition('.')[0]} | {what} | {captions[name]} |" for name, what in shown.items()]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="the page to write")
+    options = parser.parse_args()
+    if not is_bundled("captioner"):
+        print(f"{options.out} is not written: this installation brings no captioner of its own.")
+        return 0
+    names = [*EVERYDAY, *OTHERS]
+    return exit_code(lambda: write_text(options.out, as_page(dict(zip(names, tell(sample_photos(names)))))))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

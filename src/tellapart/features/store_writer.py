@@ -1,0 +1,217 @@
+"""Writing features so that a run killed at any moment goes on where it stopped and ends with the same bytes.
+
+The files are laid out in full before the first image (the number of rows of each image is known by then). Images
+are written in fixed units, each always of the same images; a unit goes into the journal `progress.jsonl` only after
+its bytes are on the disk. `features.json`, without which nobody reads the folder, is written last.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tellapart.core.errors import InputError
+from tellapart.core.files import read_json, save_array, write_json, write_text
+from tellapart.data.feature_store import FeatureStore
+
+SYNC_SECONDS = 2.0
+"""At most this much work is done again after a kill."""
+EXPONENT = 0x7C00
+"""Of a float16: all ones in an infinity and in what is no number."""
+
+
+@dataclass(frozen=True)
+class StorePlan:
+    """All that decides the bytes of a store, known before the first image is read."""
+
+    facts: dict[str, Any]
+    """Becomes features.json: kind, width, backbone, how it was made. Equal facts mean equal bytes."""
+    counts: np.ndarray  # [images] rows of each image
+    unit: int
+    """Images written, and journalled, together."""
+    boxes: bool = False
+    detections: bool = False
+    """Scores and labels are kept beside the boxes."""
+
+    @property
+    def units(self) -> int:
+        return -(-len(self.counts) // self.unit)
+
+    def images_of(self, unit: int) -> np.ndarray:
+        return np.arange(unit * self.unit, min((unit + 1) * self.unit, len(self.counts)))
+
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256(json.dumps([self.facts, self.unit], sort_keys=True).encode())
+        digest.update(np.asarray(self.counts, np.int64).tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The feature rows of some images, end to end."""
+
+    values: np.ndarray  # [rows, width]
+    boxes: np.ndarray | None = None  # [rows, 4]
+    scores: np.ndarray | None = None  # [rows]
+    labels: np.ndarray | None = None  # [rows]
+
+
+@dataclass
+class StoreWriter:
+    """One store being written. `write` may be called from several threads, each with units of its own."""
+
+    folder: Path
+    plan: StorePlan
+    overwrite: bool = False
+    finished: set[int] = field(init=False, default_factory=set)
+    """Units that need not be written again."""
+    complete: bool = field(init=False, default=False)
+    """The very same features were there already, whole."""
+
+    def __post_init__(self) -> None:
+        self._pending: list[int] = []
+        self._closed = True
+        self._lock = threading.Lock()
+        self._offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.plan.counts, dtype=np.int64)])
+        if (self.folder / "features.json").is_file():
+            if read_json(self.folder / "features.json") == self._all_facts():
+                self.complete, self.finished = True, set(range(self.plan.units))
+                return
+            if not self.overwrite:
+                raise InputError(
+                    f"{self.folder} holds features made in another way; choose another --name, or replace them with "
+                    "--overwrite."
+                )
+            shutil.rmtree(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._open()
+
+    def _open(self) -> None:
+        self._guard = (self.folder / ".lock").open("w")
+        try:
+            fcntl.flock(self._guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InputError(f"Another run is writing {self.folder}; wait for it, or choose another --name.") from error
+        header, units = _read_journal(self.folder / "progress.jsonl")
+        resumed = header == self.plan.fingerprint()
+        self.finished = units if resumed else set()
+        lines = [json.dumps({"plan": self.plan.fingerprint()}), *(str(unit) for unit in sorted(self.finished))]
+        rows, width = int(self._offsets[-1]), int(self.plan.facts["width"])
+        if not resumed:
+            (self.folder / "progress.jsonl").unlink(missing_ok=True)
+        self._values = os.open(self.folder / "values.f16", os.O_RDWR | os.O_CREAT, 0o644)
+        os.ftruncate(self._values, rows * width * 2)
+        self._sides: dict[str, np.memmap] = {}
+        if self.plan.boxes:
+            self._sides["boxes"] = self._side("boxes", (rows, 4), np.float32, resumed)
+        if self.plan.detections:
+            self._sides["scores"] = self._side("scores", (rows,), np.float32, resumed)
+            self._sides["labels"] = self._side("labels", (rows,), np.int32, resumed)
+        save_array(self.folder / "offsets.npy", self._offsets)
+        # The journal is put down whole: a line that a kill tore in two must not run into the next one.
+        write_text(self.folder / "progress.jsonl", "\n".join(lines) + "\n")
+        self._journal = (self.folder / "progress.jsonl").open("a", encoding="utf-8")
+        self._closed = False
+        # The disk is waited for in a thread of its own: workers that had to wait for it would leave their cores idle.
+        self._stop = threading.Event()
+        self._syncer = threading.Thread(target=self._sync_now_and_then, daemon=True, name="sync")
+        self._syncer.start()
+
+    def _side(self, name: str, shape: tuple[int, ...], kind: type[np.generic], resumed: bool) -> np.memmap:
+        path = self.folder / f"{name}.npy"
+        if resumed and path.is_file():
+            return np.lib.format.open_memmap(path, mode="r+")
+        return np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape)
+
+    def write(self, unit: int, rows: Rows) -> None:
+        """Put down the rows of all images of one unit."""
+        if self.complete:
+            return
+        images = self.plan.images_of(unit)
+        first, last = int(self._offsets[images[0]]), int(self._offsets[images[-1] + 1])
+        width = int(self.plan.facts["width"])
+        values = np.ascontiguousarray(rows.values, dtype=np.float16)
+        if values.shape != (last - first, width):
+            raise ValueError(f"unit {unit} needs rows {(last - first, width)}, got {values.shape}")
+        if values.size and int((values.view(np.uint16) & EXPONENT).max()) == EXPONENT:  # an infinity or no number
+            raise InputError(
+                f"The features of image rows {images[0]} to {images[-1]} do not fit float16 (too large or not a "
+                "number); check the backbone or the imported files."
+            )
+        _write_all(self._values, values, first * width * 2)
+        for name, side in self._sides.items():
+            side[first:last] = getattr(rows, name)
+        with self._lock:
+            self._pending.append(unit)
+
+    def _sync_now_and_then(self) -> None:
+        while not self._stop.wait(SYNC_SECONDS):
+            self._sync()
+
+    def _sync(self) -> None:
+        """Bytes first, journal after: what the journal names is on the disk. One thread at a time calls this."""
+        with self._lock:
+            units, self._pending = self._pending, []
+        os.fsync(self._values)
+        for side in self._sides.values():
+            side.flush()
+        self._journal.writelines(f"{unit}\n" for unit in units)
+        self._journal.flush()
+        self.finished.update(units)
+
+    def _sync_for_good(self) -> None:
+        self._stop.set()
+        self._syncer.join()
+        self._sync()
+
+    def close(self) -> None:
+        """Keep what is done and let go of the files; the next run goes on from here."""
+        if self._closed:
+            return
+        self._closed = True
+        self._sync_for_good()
+        self._journal.close()
+        os.close(self._values)
+        self._sides.clear()
+        self._guard.close()
+
+    def finish(self) -> FeatureStore:
+        """Close, and declare the store whole."""
+        if not self.complete:
+            self._sync_for_good()
+            if len(self.finished) != self.plan.units:
+                raise ValueError(f"{self.plan.units - len(self.finished)} units of {self.folder} are not written")
+            write_json(self.folder / "features.json", self._all_facts())
+            self.close()
+            (self.folder / "progress.jsonl").unlink()
+            (self.folder / ".lock").unlink()
+        return FeatureStore(self.folder)
+
+    def _all_facts(self) -> dict[str, Any]:
+        return {**self.plan.facts, "plan": self.plan.fingerprint()}
+
+
+def _write_all(file: int, values: np.ndarray, offset: int) -> None:
+    view = memoryview(values.reshape(-1).view(np.uint8).data)
+    while view:
+        written = os.pwrite(file, view, offset)
+        view, offset = view[written:], offset + written
+
+
+def _read_journal(path: Path) -> tuple[str, set[int]]:
+    """The plan and the units of an earlier run; a last line without its newline was torn by a kill and is left out."""
+    if not path.is_file():
+        return "", set()
+    *lines, _ = path.read_text(encoding="utf-8").split("\n")
+    if not lines:
+        return "", set()
+    return str(json.loads(lines[0]).get("plan", "")), {int(line) for line in lines[1:]}

@@ -1,0 +1,20 @@
+"""What a backbone was trained to see: the size, scale and interpolation of its input images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Interpolation = Literal["bilinear", "bicubic"]
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """What a backbone was trained to see."""
+
+    size: int
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    interpolation: Interpolation = "bilinear"
+    crop: float = 0.875
+    """Share of the resized short side that `crop` keeps."""

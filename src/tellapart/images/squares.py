@@ -1,0 +1,121 @@
+"""Images from disk as square uint8 tensors; normalising is left to the backbone, where it costs least.
+
+Two ways to a square: `squash` keeps the whole image, so a box in fractions of the image is a box in fractions of
+the square; `crop` is the papers' way, short side to size / 0.875 and the centre cut out, so the edges are never seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from PIL import Image
+from torch import Tensor
+
+from tellapart.core.errors import InputError
+from tellapart.images.finding import BROKEN
+from tellapart.images.orientation import upright
+from tellapart.images.preprocessing import Interpolation, Preprocessing
+
+Resize = Literal["squash", "crop"]
+Box = tuple[float, float, float, float]
+
+SLIM = 50
+"""Times as long as wide: of images beyond that only the middle is brought to a network's size."""
+WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
+
+
+class UnreadableImage(InputError):
+    """A file that is missing, truncated or not an image."""
+
+
+@dataclass(frozen=True)
+class Square:
+    pixels: Tensor  # [3, S, S] uint8
+    window: Box
+    """The part of the image that the square shows, in fractions of width and height."""
+
+
+def read_square(path: Path, preprocessing: Preprocessing, resize: Resize) -> Square:
+    """Open, turn upright, and resize one image."""
+    size = preprocessing.size
+    short = size if resize == "squash" else round(size / preprocessing.crop)
+    image = _channels_last(read_image(path, short))
+    if resize == "squash":
+        return Square(_resized(image, size, size, preprocessing.interpolation)[0], WHOLE)
+    image, (x, y, across, down) = _middle(image)
+    height, width = image.shape[2:]
+    scale = short / min(height, width)
+    tall, wide = max(short, round(height * scale)), max(short, round(width * scale))
+    top, left = (tall - size) // 2, (wide - size) // 2
+    resized = _resized(image, tall, wide, preprocessing.interpolation)
+    window = (
+        x + across * left / wide,
+        y + down * top / tall,
+        x + across * (left + size) / wide,
+        y + down * (top + size) / tall,
+    )
+    return Square(resized[0, :, top : top + size, left : left + size], window)
+
+
+def _middle(image: Tensor) -> tuple[Tensor, Box]:
+    """What a square from the middle can show of a very slim image [1, 3, H, W], and where that lies in it: left, top,
+    width and height in fractions. A row of 60,000 pixels, its short side brought to 256, would take 12 GB."""
+    height, width = image.shape[2:]
+    if max(height, width) <= SLIM * min(height, width):
+        return image, (0.0, 0.0, 1.0, 1.0)
+    most = SLIM * min(height, width)
+    tall, wide = min(height, most), min(width, most)
+    top, left = (height - tall) // 2, (width - wide) // 2
+    middle = image[:, :, top : top + tall, left : left + wide]
+    return middle, (left / width, top / height, wide / width, tall / height)
+
+
+def read_middle(path: Path, size: int) -> Tensor:  # [3, S, S] uint8
+    """The middle of an image, as networks that train on pixels are evaluated."""
+    return read_square(path, Preprocessing(size, (0, 0, 0), (1, 1, 1)), "crop").pixels
+
+
+def read_part(path: Path, size: int, part: Box) -> Tensor:  # [3, S, S] uint8
+    """A part of an image, x1 y1 x2 y2 in fractions of it, stretched to a square."""
+    share = max(0.1, min(part[2] - part[0], part[3] - part[1]))
+    whole = _channels_last(read_image(path, round(size / share)))
+    height, width = whole.shape[2:]
+    left, top = min(width - 1, int(part[0] * width)), min(height - 1, int(part[1] * height))
+    right, bottom = max(left + 1, round(part[2] * width)), max(top + 1, round(part[3] * height))
+    return _resized(whole[:, :, top:bottom, left:right].contiguous(), size, size, "bilinear")[0]
+
+
+def read_image(path: Path, short: int) -> np.ndarray:
+    """An image upright in RGB [H, W, 3]; a JPEG is decoded at the smallest scale that keeps `short` pixels a side."""
+    try:
+        with Image.open(path) as opened:
+            if opened.format == "JPEG":
+                opened.draft("RGB", (short, short))
+            return np.array(upright(opened))
+    except FileNotFoundError as error:
+        raise UnreadableImage(f"{path} does not exist") from error
+    except (*BROKEN, Image.DecompressionBombError) as error:
+        raise UnreadableImage(f"{path} cannot be opened as an image ({error})") from error
+
+
+def stacked(squares: Sequence[Square]) -> Tensor:
+    """[I, 3, S, S] uint8 with channels last, as they are: nothing is turned round."""
+    return torch.stack([square.pixels.permute(1, 2, 0) for square in squares]).permute(0, 3, 1, 2)
+
+
+def _channels_last(image: np.ndarray) -> Tensor:
+    """[H, W, 3] as [1, 3, H, W] whose strides torch knows for channels last, and keeps when it resizes."""
+    return torch.from_numpy(image).unsqueeze(0).permute(0, 3, 1, 2)
+
+
+def _resized(image: Tensor, height: int, width: int, interpolation: Interpolation) -> Tensor:
+    """Antialiased resize of uint8 [1, 3, H, W]: torch's kernel, within a level of PIL's and twice as fast."""
+    if image.shape[2:] == (height, width):
+        return image
+    return F.interpolate(image, (height, width), mode=interpolation, antialias=True)

@@ -1,0 +1,235 @@
+"""Every way in which METEOR may match a candidate's words with a reference's, for all pairs of captions at once.
+
+Words and phrases ("spans") are numbered over the whole text. What may match what (same stem, a synonym set in
+common, a paraphrase in the table) is worked out once for the distinct spans; a table of bits then tells quickly,
+for all spans of a candidate against all spans of its reference, which pairs are worth looking up.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from tellapart.metrics.captions.encoded import Encoded
+from tellapart.metrics.captions.meteor.stemmer import stem
+from tellapart.metrics.captions.meteor.tables import Paraphrases, Words
+from tellapart.metrics.captions.ngrams import levels
+
+EXACT, STEM, SYNONYM, PARAPHRASE, PARAPHRASE_BACK = range(5)
+BITS = 24
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Sorted by pair, by start in the reference, and there in the order in which METEOR tries them."""
+
+    pair: np.ndarray
+    start: np.ndarray
+    """First word in the reference."""
+    length: np.ndarray
+    candidate_start: np.ndarray
+    candidate_length: np.ndarray
+    module: np.ndarray
+    """0 exact, 1 stem, 2 synonym, 3 paraphrase."""
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Words and phrases of all captions, in order of their captions."""
+
+    caption: np.ndarray
+    start: np.ndarray
+    length: np.ndarray
+    kind: np.ndarray
+
+
+@dataclass(frozen=True)
+class Relations:
+    """(candidate kind, reference kind) -> ways to match; sorted by key."""
+
+    keys: np.ndarray
+    way: np.ndarray
+    rank: np.ndarray
+    """Where a paraphrase stands in the table's list for its phrase."""
+
+
+def find_matches(encoded: Encoded, tables: Words, table: Paraphrases) -> Matches:
+    """All matches of each reference (one pair a reference, in order) with its candidate."""
+    names = list(encoded.vocabulary)
+    spans, phrase_of_kind, words = _spans(encoded, names, table)
+    relations, kinds = _relations(names, words, phrase_of_kind, tables, table)
+    related = np.zeros(kinds, bool)
+    related[relations.keys // kinds] = True
+    related[relations.keys % kinds] = True
+    useful = (spans.length == 1) | related[spans.kind]
+    spans = Spans(spans.caption[useful], spans.start[useful], spans.length[useful], spans.kind[useful])
+    return _join(encoded, spans, relations, kinds)
+
+
+def _spans(encoded: Encoded, names: Sequence[str], table: Paraphrases) -> tuple[Spans, np.ndarray, int]:
+    """The words, and the longer phrases that the table knows; the table's phrase for each kind (-1: none)."""
+    own = np.array([table.words.get(word, -1) for word in names], np.int64)
+    caption_of = np.repeat(np.arange(len(encoded.lengths)), encoded.lengths)
+    found: list[tuple[np.ndarray, np.ndarray, int]] = []
+    phrases: list[np.ndarray] = []
+    node = np.zeros(0, np.int64)
+    offset = 0
+    longest = sum(len(codes) > 0 for codes in table.codes)
+    for n, level in enumerate(levels(encoded.words, encoded.lengths, longest), start=1):
+        places = level.places[level.is_new]  # one place for each kind
+        last = own[encoded.words[places + n - 1]]
+        before = node[level.prefix[places]] if n > 1 else np.zeros(len(places), np.int64)
+        known = np.flatnonzero((before >= 0) & (last >= 0))
+        wanted = before[known] * len(table.words) + last[known]
+        codes = table.codes[n - 1]
+        at = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+        hit = codes[at] == wanted
+        node = np.full(len(places), -1, np.int64)
+        node[known[hit]] = at[hit]
+        phrase = np.where(node >= 0, table.phrase[n - 1][np.maximum(node, 0)], -1)
+        keep = np.ones(len(phrase), bool) if n == 1 else phrase >= 0
+        number = np.cumsum(keep) - 1 + offset
+        kept = keep[level.kinds]
+        found.append((level.places[kept], number[level.kinds[kept]], n))
+        phrases.append(phrase[keep])
+        offset += int(keep.sum())
+        if not (node >= 0).any():
+            break
+    place = np.concatenate([places for places, _, _ in found])
+    kind = np.concatenate([kinds for _, kinds, _ in found])
+    length = np.concatenate([np.full(len(places), n) for places, _, n in found])
+    order = np.argsort(caption_of[place], kind="stable")
+    place, kind, length = place[order], kind[order], length[order]
+    caption = caption_of[place]
+    return Spans(caption, place - encoded.starts[caption], length, kind), np.concatenate(phrases), len(phrases[0])
+
+
+def _relations(
+    names: Sequence[str], words: int, phrase_of_kind: np.ndarray, tables: Words, table: Paraphrases
+) -> tuple[Relations, int]:
+    kinds = len(phrase_of_kind)
+    # Level 1 of `levels` numbers words in the order of the vocabulary, leaving out those that do not occur.
+    present = names[len(names) - words :]
+    stems: dict[str, list[int]] = {}
+    synsets: dict[int, list[int]] = {}
+    for kind, word in enumerate(present):
+        stems.setdefault(stem(word), []).append(kind)
+        for number in tables.synonym_sets(word):
+            synsets.setdefault(number, []).append(kind)
+    parts = []
+    for way, groups in ((STEM, stems.values()), (SYNONYM, synsets.values())):
+        pairs = np.array([pair for group in groups for pair in combinations(group, 2)], np.int64).reshape(-1, 2)
+        keys = np.unique(np.concatenate([pairs[:, 0] * kinds + pairs[:, 1], pairs[:, 1] * kinds + pairs[:, 0]]))
+        parts.append((keys, np.full(len(keys), way), np.zeros(len(keys), np.int64)))
+    source, target, rank = _paraphrase_pairs(phrase_of_kind, table)
+    parts.append((target * kinds + source, np.full(len(rank), PARAPHRASE), rank))
+    parts.append((source * kinds + target, np.full(len(rank), PARAPHRASE_BACK), rank))
+    keys = np.concatenate([part[0] for part in parts])
+    order = np.argsort(keys, kind="stable")
+    ways, ranks = (np.concatenate([part[k] for part in parts])[order] for k in (1, 2))
+    return Relations(keys[order], ways, ranks), kinds
+
+
+def _paraphrase_pairs(phrase_of_kind: np.ndarray, table: Paraphrases) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(kind, kind of its paraphrase, rank among its paraphrases) for phrases that both occur in the text."""
+    kind_of_phrase = np.full(len(table.starts), -1, np.int32)
+    known = np.flatnonzero(phrase_of_kind >= 0)
+    kind_of_phrase[phrase_of_kind[known]] = known
+    begins = table.starts[phrase_of_kind[known]].astype(np.int64)
+    counts = table.starts[phrase_of_kind[known] + 1] - begins
+    source = np.repeat(known, counts)
+    rank = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
+    target = kind_of_phrase[table.targets[np.repeat(begins, counts) + rank]]
+    both = target >= 0
+    return source[both], target[both].astype(np.int64), rank[both]
+
+
+def _join(encoded: Encoded, spans: Spans, relations: Relations, kinds: int) -> Matches:
+    """Compare the spans of every reference with those of its candidate."""
+    keys, first, counts = np.unique(relations.keys, return_index=True, return_counts=True)
+    random = np.random.default_rng(0).integers(0, 1 << BITS, (2, kinds), np.int32)
+    bits = np.zeros(1 << BITS, bool)
+    bits[random[0][keys // kinds] ^ random[1][keys % kinds]] = True
+    slot = np.zeros(1 << BITS, np.int32)
+    slot[random[0][keys // kinds] ^ random[1][keys % kinds]] = np.arange(len(keys), dtype=np.int32)
+    begins = np.searchsorted(spans.caption, np.arange(len(encoded.lengths) + 1))
+    references = np.flatnonzero(encoded.is_reference)
+    candidates = np.flatnonzero(~encoded.is_reference)[encoded.image[references]]
+    sizes = np.stack([begins[candidates + 1] - begins[candidates], begins[references + 1] - begins[references]])
+    order = np.argsort(sizes.max(0), kind="stable")
+    parts = [np.zeros((3, 0), np.int64)]  # none where every candidate is empty
+    for chosen in np.array_split(order, max(len(order) // 1500, 1)):
+        here = [begins[candidates[chosen]], begins[references[chosen]]]
+        steps = [np.arange(int(sizes[side][chosen].max(initial=0)))[:, None] for side in (0, 1)]
+        index = [np.minimum(here[side] + steps[side], len(spans.kind) - 1) for side in (0, 1)]
+        inside = [steps[side] < sizes[side][chosen] for side in (0, 1)]
+        kind = [spans.kind[index[side]] for side in (0, 1)]  # [spans of a caption, pairs]
+        hashed = [random[side][kind[side]] for side in (0, 1)]
+        for row in range(len(steps[0])):
+            maybe = bits[hashed[0][row] ^ hashed[1]] | (kind[0][row] == kind[1])
+            maybe &= inside[1] & inside[0][row]
+            second, column = np.nonzero(maybe)
+            parts.append(np.stack([chosen[column], index[0][row, column], index[1][second, column]]))
+    pair, one, two = np.concatenate(parts, axis=1)
+    wanted = spans.kind[one] * kinds + spans.kind[two]
+    at = slot[random[0][spans.kind[one]] ^ random[1][spans.kind[two]]].astype(np.int64)
+    if len(keys):
+        crowded = np.flatnonzero(keys[at] != wanted)
+        at[crowded] = np.minimum(np.searchsorted(keys, wanted[crowded]), len(keys) - 1)
+        hit = np.flatnonzero(keys[at] == wanted)
+    else:
+        hit = np.zeros(0, np.int64)
+    equal = np.flatnonzero((spans.kind[one] == spans.kind[two]) & (spans.length[one] == 1))
+    repeats = counts[at[hit]]
+    entry = np.repeat(first[at[hit]], repeats) + np.arange(int(repeats.sum()))
+    entry -= np.repeat(np.cumsum(repeats) - repeats, repeats)
+    which = np.concatenate([equal, np.repeat(hit, repeats)])
+    way = np.concatenate([np.full(len(equal), EXACT), relations.way[entry]])
+    rank = np.concatenate([np.zeros(len(equal), np.int64), relations.rank[entry]])
+    return _in_order(encoded, references, candidates, spans, pair[which], one[which], two[which], way, rank)
+
+
+def _in_order(
+    encoded: Encoded,
+    references: np.ndarray,
+    candidates: np.ndarray,
+    spans: Spans,
+    pair: np.ndarray,
+    one: np.ndarray,
+    two: np.ndarray,
+    way: np.ndarray,
+    rank: np.ndarray,
+) -> Matches:
+    """Drop all but exact matches where both captions are the same, and sort as METEOR lists them."""
+    same = _identical(encoded, references, candidates)
+    keep = ~same[pair] | (way == EXACT)
+    pair, one, two, way, rank = pair[keep], one[keep], two[keep], way[keep], rank[keep]
+    begin = spans.start[one]
+    forward = (spans.length[two], rank, begin)
+    backward = (begin, spans.length[one], rank)
+    detail = [np.where(way == PARAPHRASE, there, back) for there, back in zip(forward, backward)]
+    order = np.lexsort((*reversed(detail), way, spans.start[two], pair))
+    one, two = one[order], two[order]
+    return Matches(
+        pair[order],
+        spans.start[two],
+        spans.length[two],
+        spans.start[one],
+        spans.length[one],
+        np.minimum(way[order], PARAPHRASE),
+    )
+
+
+def _identical(encoded: Encoded, references: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    """[pairs] whether the reference has the candidate's words."""
+    lengths = encoded.lengths[references]
+    same = lengths == encoded.lengths[candidates]
+    pairs = np.flatnonzero(same & (lengths > 0))
+    counts = lengths[pairs]
+    step = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    first = np.repeat(encoded.starts[references[pairs]], counts) + step
+    second = np.repeat(encoded.starts[candidates[pairs]], counts) + step
+    different = encoded.words[first] != encoded.words[second]
+    same[pairs] = np.bincount(np.repeat(np.arange(len(pairs)), counts), different, len(pairs)) == 0
+    return same

@@ -1,0 +1,262 @@
+"""METEOR's search for the best alignment: a beam of 40 over the reference's words, run for all pairs at once.
+
+Matches that overlap with no other are certain. What is left is a row of words to decide on, with stretches of settled
+words between; a stretch changes all paths of a pair alike, except that it may close the chunk a path is in. Paths are
+ordered by matched words (exact ones count, paraphrases half, rounded down), then fewer chunks, then less distance;
+ties keep the order in which the paths were made, and that order is kept here too.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tellapart.metrics.captions.meteor.matches import EXACT, Matches
+
+BEAM = 40
+LONGEST = 63  # words of a caption, so that the words in use fit the bits of one integer
+GAP = -1
+
+
+@dataclass(frozen=True)
+class Alignments:
+    """For each pair: chunks, and matched words as eight counts of 8 bits (2 x module, + 1 for function words)."""
+
+    chunks: np.ndarray
+    candidate_counts: np.ndarray
+    reference_counts: np.ndarray
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What needs no search: which words to decide on, and what happens to a path before each of them."""
+
+    decision_pair: np.ndarray
+    decision_word: np.ndarray
+    """[D] reference words to decide on, with one more entry a pair for its end (the word after the last)."""
+    stretch_opens: np.ndarray
+    """[D] before the word: the candidate word that the stretch begins with, GAP, or -2 for no stretch."""
+    stretch_ends: np.ndarray
+    """[D] the candidate word after the stretch's last match, or GAP."""
+    certain: np.ndarray
+    """[M] matches that are part of every path."""
+    chunks: np.ndarray
+    """[pairs] chunks closed inside stretches."""
+
+
+def best_alignments(
+    matches: Matches, lengths: np.ndarray, candidate_counts: np.ndarray, reference_counts: np.ndarray
+) -> Alignments:
+    """Search all pairs; lengths are the references', counts are what each match adds (see `Alignments`)."""
+    pairs = len(lengths)
+    if len(matches.pair) == 0:
+        return Alignments(np.zeros(pairs, np.int64), np.zeros(pairs, np.uint64), np.zeros(pairs, np.uint64))
+    settled = settle(matches, lengths)
+    chunks = settled.chunks.copy()
+    totals = [np.zeros(pairs, np.uint64), np.zeros(pairs, np.uint64)]
+    for total, counts in zip(totals, (candidate_counts, reference_counts)):
+        np.add.at(total, matches.pair[settled.certain], counts[settled.certain])
+    open_matches = ~settled.certain
+    search = _Search(
+        Matches(*(getattr(matches, name)[open_matches] for name in Matches.__dataclass_fields__)),
+        candidate_counts[open_matches],
+        reference_counts[open_matches],
+        settled,
+    )
+    first = np.searchsorted(settled.decision_pair, np.arange(pairs + 1))
+    order = np.argsort(np.diff(first), kind="stable")
+    for chosen in np.array_split(order, max(pairs // 4096, 1)):
+        found = search.run(chosen, first[chosen], first[chosen + 1])
+        chunks[chosen] += found.chunks
+        totals[0][chosen] += found.candidate_counts
+        totals[1][chosen] += found.reference_counts
+    return Alignments(chunks, totals[0], totals[1])
+
+
+def settle(matches: Matches, lengths: np.ndarray) -> Settled:
+    """Find the certain matches and sum up the stretches between the words to decide on."""
+    pairs = len(lengths)
+    begin = np.cumsum(lengths) - lengths
+    word = begin[matches.pair] + matches.start  # among all references' words
+    coverage = _cover(word, matches.length, int(lengths.sum()))
+    candidate_word = matches.pair * (LONGEST + 1) + matches.candidate_start
+    candidate_coverage = _cover(candidate_word, matches.candidate_length, pairs * (LONGEST + 1))
+    alone = _all_ones(coverage, word, matches.length)
+    alone &= _all_ones(candidate_coverage, candidate_word, matches.candidate_length)
+    certain = alone
+    inside = _cover(word[certain], matches.length[certain], len(coverage)) > 0
+    # Elements of the row: words to decide on, certain matches (at their first word), words without a match, the end.
+    certain_at = np.full(len(coverage), -1)
+    certain_at[word[certain]] = np.flatnonzero(certain)
+    decide = (coverage > 0) & ~inside
+    element = decide | (coverage == 0) | (certain_at >= 0)
+    at = np.flatnonzero(element)
+    owner = np.repeat(np.arange(pairs), lengths)[at]
+    ends = np.searchsorted(owner, np.arange(1, pairs + 1))
+    at = np.insert(at, ends, -1)
+    owner = np.insert(owner, ends, np.arange(pairs))
+    is_decision = np.where(at >= 0, decide[at], True)
+    match = np.where((at >= 0) & ~is_decision, certain_at[at], -1)
+    opens = np.where(match >= 0, matches.candidate_start[match], GAP)
+    after = np.where(match >= 0, matches.candidate_start[match] + matches.candidate_length[match], GAP)
+    plain = ~is_decision
+    follows = plain[1:] & plain[:-1]  # two settled elements in a row: of one pair, as every pair ends with a decision
+    closes = follows & (after[:-1] != GAP) & (opens[1:] != after[:-1])
+    chunks = np.bincount(owner[1:], closes, pairs).astype(np.int64)
+    chosen = np.flatnonzero(is_decision)
+    before = np.append(-1, chosen[:-1])
+    has_stretch = chosen - before > 1
+    start = np.minimum(before + 1, len(at) - 1)
+    return Settled(
+        owner[chosen],
+        np.where(at[chosen] >= 0, at[chosen] - begin[owner[chosen]], lengths[owner[chosen]]),
+        np.where(has_stretch, opens[start], -2),
+        after[chosen - 1],
+        certain,
+        chunks,
+    )
+
+
+def _cover(start: np.ndarray, length: np.ndarray, size: int) -> np.ndarray:
+    """[size] how many spans lie over each place."""
+    steps = np.bincount(start, minlength=size + 1) - np.bincount(start + length, minlength=size + 1)
+    return np.cumsum(steps)[:size]
+
+
+def _all_ones(coverage: np.ndarray, start: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """Whether a span's places all have coverage 1 (they have at least 1, being covered by the span itself)."""
+    total = np.append(0, np.cumsum(coverage))
+    return total[start + length] - total[start] == length
+
+
+class _Paths:
+    """The beams of many pairs, those of one pair together and in METEOR's order."""
+
+    FIELDS = ("pair", "score", "chunks", "distance", "last", "used", "used_reference", "counts", "reference_counts")
+
+    def __init__(self, *columns: np.ndarray) -> None:
+        (self.pair, self.score, self.chunks, self.distance, self.last) = columns[:5]
+        (self.used, self.used_reference, self.counts, self.reference_counts) = columns[5:]
+
+    def take(self, index: np.ndarray) -> "_Paths":
+        return _Paths(*(getattr(self, name)[index] for name in self.FIELDS))
+
+    @classmethod
+    def fresh(cls, pairs: int) -> "_Paths":
+        small = [np.zeros(pairs, np.int64) for _ in range(3)]
+        return cls(np.arange(pairs), *small, np.full(pairs, GAP), *(np.zeros(pairs, np.uint64) for _ in range(4)))
+
+    def order(self, closed: np.ndarray) -> np.ndarray:
+        """Best first within each pair; of equals, those first that had fewer chunks before one was just closed."""
+        index = np.arange(len(self.pair))
+        widths = [int(self.distance.max(initial=0)).bit_length(), len(index).bit_length()]
+        key = (self.pair << 8 | (255 - self.score)) << 7 | self.chunks
+        if int(key.max(initial=0)).bit_length() + sum(widths) + 1 < 63:
+            key = ((key << widths[0] | self.distance) << 1 | ~closed) << widths[1] | index
+            return np.sort(key) & ((1 << widths[1]) - 1)
+        return np.lexsort((~closed, self.distance, key))
+
+
+class _Search:
+    def __init__(self, matches: Matches, counts: np.ndarray, reference_counts: np.ndarray, settled: Settled) -> None:
+        self.settled = settled
+        self.counts, self.reference_counts = counts, reference_counts
+        self.start, self.end = matches.candidate_start, matches.candidate_start + matches.candidate_length
+        self.distance = np.abs(matches.start - matches.candidate_start)
+        exact = matches.module == EXACT
+        self.gain = np.where(exact, 2, matches.candidate_length // 2 + matches.length // 2)
+        one = np.uint64(1)
+        self.mask, self.reference_mask = (
+            ((one << length.astype(np.uint64)) - one) << start.astype(np.uint64)
+            for start, length in (
+                (matches.candidate_start, matches.candidate_length),
+                (matches.start, matches.length),
+            )
+        )
+        key = matches.pair * (LONGEST + 1) + matches.start
+        wanted = settled.decision_pair * (LONGEST + 1) + settled.decision_word
+        self.first = np.searchsorted(key, wanted)
+        self.number = np.searchsorted(key, wanted, side="right") - self.first
+
+    def run(self, pairs: np.ndarray, first: np.ndarray, stop: np.ndarray) -> Alignments:
+        """Search the pairs whose decisions lie between first and stop; what certain matches add is left out."""
+        result = [np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.uint64), np.zeros(len(pairs), np.uint64)]
+        paths = _Paths.fresh(len(pairs))
+        for step in range(int((stop - first).max(initial=0))):
+            paths = self._cut(paths, len(pairs))
+            decision = (first + step)[paths.pair]
+            is_end = (stop - 1)[paths.pair] == decision
+            closed = self._stretch(paths, decision, is_end)
+            order = paths.order(closed)
+            paths, decision, is_end = paths.take(order), decision[order], is_end[order]
+            finished = np.flatnonzero(is_end)
+            best = finished[np.append(True, paths.pair[finished][1:] != paths.pair[finished][:-1])[: len(finished)]]
+            done = paths.pair[best]
+            result[0][done] = paths.chunks[best] + (paths.last[best] != GAP)
+            result[1][done], result[2][done] = paths.counts[best], paths.reference_counts[best]
+            going = np.flatnonzero(~is_end)
+            paths = self._decide(paths.take(going), decision[going])
+        return Alignments(*result)
+
+    def _cut(self, paths: _Paths, pairs: int) -> _Paths:
+        """Keep the best 40 of each pair, where there are more."""
+        sizes = np.bincount(paths.pair, minlength=pairs)
+        if sizes.max(initial=0) <= BEAM:
+            return paths
+        order = paths.order(np.zeros(len(paths.pair), bool))
+        rank = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[paths.pair[order]]
+        return paths.take(order[rank < BEAM])
+
+    def _stretch(self, paths: _Paths, decision: np.ndarray, is_end: np.ndarray) -> np.ndarray:
+        """Walk all paths over the settled words before a decision; say which had a chunk closed.
+
+        At the end a chunk still open is closed; after a stretch that is the same for all paths and left to the caller.
+        """
+        opens = self.settled.stretch_opens[decision]
+        walked = opens != -2
+        open_before = paths.last != GAP
+        closed = open_before & np.where(walked, opens != paths.last, is_end)
+        paths.chunks = paths.chunks + closed
+        ends = np.where(is_end, GAP, paths.last)
+        paths.last = np.where(walked, self.settled.stretch_ends[decision], ends)
+        return closed
+
+    def _decide(self, paths: _Paths, decision: np.ndarray) -> _Paths:
+        """Each path goes on with each match that is still free, and without one."""
+        word = self.settled.decision_word[decision].astype(np.uint64)
+        inside = (paths.used_reference >> word & np.uint64(1)).astype(bool)  # of a match chosen before
+        number = np.where(inside, 0, self.number[decision])
+        total = number + 1
+        stop = np.cumsum(total)
+        parent = np.repeat(np.arange(len(total)), total)
+        place = np.arange(len(parent)) - (stop - total)[parent]
+        takes = place < number[parent]
+        match = np.where(takes, self.first[decision][parent] + place, 0)
+        if len(self.mask) == 0:
+            free = ~takes
+        else:
+            free = (paths.used[parent] & self.mask[match]) == 0
+            free &= (paths.used_reference[parent] & self.reference_mask[match]) == 0
+            free |= ~takes
+        parent, match, takes = parent[free], match[free], takes[free]
+        child = paths.take(parent)
+        skips = ~takes & ~inside[parent]
+        taken = np.flatnonzero(takes)
+        with_match = match[taken]
+        # METEOR adds a match's distance not to the path that takes it but to the one it branches from: those that
+        # branch off later, and the one without a match, carry it.
+        step = np.zeros(len(parent), np.int64)
+        step[taken] = self.distance[with_match]
+        before = np.cumsum(step) - step
+        begins = np.append(True, parent[1:] != parent[:-1])[: len(parent)]
+        child.distance = child.distance + before - before[begins][np.cumsum(begins) - 1]
+        closes = (child.last != GAP) & skips
+        closes[taken] = (child.last[taken] != GAP) & (self.start[with_match] != child.last[taken])
+        child.chunks = child.chunks + closes
+        child.last[skips] = GAP
+        child.last[taken] = self.end[with_match]
+        child.score[taken] += self.gain[with_match]
+        child.used[taken] |= self.mask[with_match]
+        child.used_reference[taken] |= self.reference_mask[with_match]
+        child.counts[taken] += self.counts[with_match]
+        child.reference_counts[taken] += self.reference_counts[with_match]
+        return child

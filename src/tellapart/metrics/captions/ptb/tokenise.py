@@ -1,0 +1,120 @@
+"""Penn Treebank tokens as the COCO caption script makes them (lower case, its punctuation dropped), without Java.
+
+Most words of a caption are plain: their tokens do not depend on their neighbours and are looked up. Only words with
+digits, brackets, abbreviations and the like are given to the rules of `ptb_rules`, with the text that follows them.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from tellapart.metrics.captions.ptb.rules import (
+    INNER_ABBREVIATIONS,
+    SENTENCE_FINAL_ABBREVIATIONS,
+    Rule,
+    rules,
+    token,
+)
+
+PUNCTUATION = frozenset(
+    ["''", "'", "``", "`", "-LRB-", "-RRB-", "-LCB-", "-RCB-", ".", "?", "!", ",", ":", "-", "--", "...", ";"]
+)
+# The reference ends a line at each of these, which would shift every later caption: here they are spaces.
+LINE_BREAKS = re.compile("[\n\r\u2028\u2029\x0b\x0c]")
+PLAIN = re.compile(r"([A-Za-z]{2,})[.,;:!?]?")
+SPECIAL = frozenset(
+    (
+        "cannot gonna gotta lemme gimme wanna ca fig figs prop no nos art bldg pp op "
+        "pte pty ppte ppty ptes ptys pptes pptys "
+        f"{SENTENCE_FINAL_ABBREVIATIONS} {INNER_ABBREVIATIONS}"
+    )
+    .lower()
+    .split()
+)
+DEPENDS_ON_NEXT = None
+
+
+class Chunks(dict[str, str | None]):
+    """Tokens of each run of non-space characters, one string; None where they depend on what follows the run."""
+
+    def __missing__(self, chunk: str) -> str | None:
+        self[chunk] = found = self.tokens(chunk)
+        return found
+
+    def tokens(self, chunk: str) -> str | None:
+        plain = PLAIN.fullmatch(chunk)
+        if plain and (word := plain.group(1).lower()) not in SPECIAL:
+            return word + " "
+        if re.search(r"[0-9<&(]", chunk) or chunk.endswith((".", ":", ";", "=", "'", "\\")) or chunk == "":
+            return DEPENDS_ON_NEXT
+        return lex(chunk + "  ", 0, len(chunk), rules(ascii_only=True))[0]
+
+
+CHUNKS = Chunks({".": ""})
+
+
+def lex(text: str, start: int, stop: int, lists: dict[str, list[Rule]]) -> tuple[str, int]:
+    """Tokens that begin between start and stop, each followed by a space; and where the last of them ends."""
+    found: list[str] = []
+    while start < stop:
+        printed, start = token(text, start, lists)
+        printed = printed.lower()
+        if printed and printed not in PUNCTUATION:
+            found.append(printed + " ")
+    return "".join(found), start
+
+
+def _with_context(caption: str, following: str) -> str:
+    """Tokens of a caption that holds a run whose tokens depend on the text after it."""
+    text = caption + following
+    lists = rules(ascii_only=text.isascii())
+    if not caption.isascii():
+        return lex(text, 0, len(caption), lists)[0]
+    found: list[str] = []
+    position = 0
+    for run in re.finditer(r"\S+", caption):
+        if run.start() < position:  # swallowed by a telephone number, a fraction or a spaced ellipsis
+            if run.end() > position:
+                printed, position = lex(text, position, run.end(), lists)
+                found.append(printed)
+            continue
+        printed_or_none = CHUNKS[run.group()]
+        if printed_or_none is DEPENDS_ON_NEXT or run.group() == ".":
+            printed, position = lex(text, run.start(), run.end(), lists)
+            found.append(printed)
+        else:
+            found.append(printed_or_none)
+            position = run.end()
+    return "".join(found)
+
+
+def _following(lines: Sequence[str], index: int) -> str:
+    """What the reference sees after a caption: line ends, up to and with the next caption that is not blank."""
+    seen = ""
+    for place in range(index + 1, len(lines)):  # a slice would copy the rest of the text for every such caption
+        seen += "\n" + lines[place]
+        if lines[place].strip():
+            return seen + "\n" if place < len(lines) - 1 else seen
+    return seen
+
+
+def tokenize(captions: Iterable[str]) -> list[str]:
+    """Each caption as its tokens joined by spaces, equal to the COCO script's `PTBTokenizer`.
+
+    Like the script, captions are read as the lines of one file: whether the full stop of a last "U.S." or "Vitamin C."
+    belongs to the word is decided by the word the next caption begins with.
+
+    >>> tokenize(["A man's dog (brown) can't swim.", "Two dogs, 3.5 miles from the U.S. border"])
+    ["a man 's dog -lrb- brown -rrb- ca n't swim", 'two dogs 3.5 miles from the u.s. border']
+    """
+    lines: Sequence[str] = [LINE_BREAKS.sub(" ", caption) for caption in captions]
+    found: list[str] = []
+    look_up = CHUNKS.__getitem__
+    for index, line in enumerate(lines):
+        if line.isascii() and ". ." not in line:
+            try:
+                found.append("".join(map(look_up, line.split()))[:-1])  # type: ignore[arg-type]
+                continue
+            except TypeError:  # one of the runs depends on its neighbours: join() met a None
+                pass
+        found.append(_with_context(line, _following(lines, index))[:-1])
+    return found

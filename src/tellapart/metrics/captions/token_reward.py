@@ -1,0 +1,220 @@
+"""CIDEr-D and BLEU of token ids, batched on any device: rewards for self-critical training, with no strings.
+
+Values are those of `cider_d` and `bleu` on the same captions written as words, the end token kept as a word (without
+it captions learn to stop in mid-sentence). An n-gram of a sample is found in a reference by comparing all places of
+one with all places of the other, for the whole batch at once.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from tellapart.core.errors import InputError
+
+PAD, END = 0, 2
+SAMPLE_FILLER, REFERENCE_FILLER = -1, -2  # unequal, so that padding never matches
+SIGMA = 6.0
+LONGEST = 255
+BLOCK = 128
+
+
+def clean(tokens: Tensor, filler: int) -> tuple[Tensor, Tensor]:
+    """Caption tokens [N,T] with all after the first END (or PAD) replaced, and each caption's length with its END."""
+    if tokens.shape[1] > LONGEST:
+        raise InputError(f"Rewards are for captions of up to {LONGEST} tokens; these have room for {tokens.shape[1]}.")
+    ended = ((tokens == END).cumsum(1) - (tokens == END).long()) > 0  # after the first END
+    inside = (~ended & (tokens != PAD)).long().cumprod(1).bool()
+    return torch.where(inside, tokens, filler).int(), inside.sum(1)
+
+
+def occurrences(first: Tensor, second: Tensor, order: int, only_before: bool = False) -> Iterator[Tensor]:
+    """For n = 1 to `order`: [T-n+1, ...] how often the n-gram at each place of first [T,...] stands in second [R,...].
+
+    With `only_before`, at an earlier place. Bytes are summed, which is many times faster than wider counts, so
+    captions are taken to have fewer than 256 words.
+    """
+    words = first[:, None] == second[None]  # [T,R,...]
+    same = words
+    for n in range(order):
+        if n:
+            same = same[:-1, :-1] & words[n:, n:]
+        if only_before:
+            place, other = (torch.arange(size, device=first.device) for size in same.shape[:2])
+            before = (other < place[:, None]).view(*same.shape[:2], *(1,) * (same.ndim - 2))
+            yield (same & before).view(torch.uint8).sum(1, dtype=torch.uint8)
+        else:
+            yield same.view(torch.uint8).sum(1, dtype=torch.uint8)
+
+
+class TokenReferences(nn.Module):
+    """The reference captions of each image, ready to be fetched for a batch."""
+
+    tokens: Tensor
+    lengths: Tensor
+    captions: Tensor
+
+    def __init__(self, tokens: Tensor, owner: Tensor) -> None:
+        super().__init__()
+        if tokens.ndim != 2 or owner.shape != tokens.shape[:1] or len(tokens) == 0:
+            raise InputError(
+                f"References must be token ids [captions, words] with one owner a caption; "
+                f"got shapes {tuple(tokens.shape)} and {tuple(owner.shape)}."
+            )
+        cleaned, lengths = clean(tokens, REFERENCE_FILLER)
+        owner = owner.long()
+        order = torch.argsort(owner, stable=True)
+        counts = torch.bincount(owner)
+        place = torch.arange(len(owner), device=owner.device) - (counts.cumsum(0) - counts)[owner[order]]
+        captions = owner.new_full((len(counts), int(counts.max())), -1)
+        captions[owner[order], place] = order
+        self.register_buffer("tokens", cleaned, persistent=False)
+        self.register_buffer("lengths", lengths, persistent=False)
+        self.register_buffer("captions", captions, persistent=False)  # [images, R], -1 for none
+        self.words = int(cleaned.max()) + 1
+
+    def of(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Reference captions of the images [N,R], and which of them exist."""
+        captions = self.captions[images.clamp(max=len(self.captions) - 1)]
+        present = (captions >= 0) & (images < len(self.captions))[:, None]  # the last images may have none
+        if not bool(present.any(1).all()):
+            missing = int(images[~present.any(1)][0])
+            raise InputError(f"Image {missing} has no reference caption, so its sample cannot be scored.")
+        return captions.clamp(min=0), present
+
+    def blocks(self, lengths: Tensor, captions: Tensor) -> tuple[Tensor, ...]:
+        """Rows of a batch, those of like length together: a block is as wide as its longest, which costs a CPU time."""
+        rows = torch.arange(len(lengths), device=lengths.device)
+        if lengths.device.type != "cpu" or len(lengths) < 2 * BLOCK:
+            return (rows,) if len(rows) else ()
+        width = lengths * self.lengths[captions].amax(1)
+        return torch.argsort(width).split(BLOCK)
+
+    def columns(self, samples: Tensor, captions: Tensor) -> tuple[Tensor, Tensor]:
+        """Samples [N,T] as [T,N,R] and their references as [S,N,R], in as few bytes as hold the words."""
+        longest = max(int(self.lengths[captions].max()), 1)
+        others = self.tokens[:, :longest][captions].permute(2, 0, 1)
+        kind = torch.int16 if int(samples.max()) < 1 << 15 and self.words < 1 << 15 else torch.int32
+        mine = samples.T.to(kind)[:, :, None].expand(-1, -1, captions.shape[1])
+        return mine.contiguous(), others.to(kind).contiguous()
+
+
+class TokenCider(nn.Module):
+    """CIDEr-D on token ids, document frequencies and reference vectors' norms worked out once.
+
+    >>> references = torch.tensor([[5, 6, 2, 0], [5, 7, 2, 0], [8, 9, 4, 2]])  # words, END, padding
+    >>> cider = TokenCider.from_references(references, owner=torch.tensor([0, 0, 1]))
+    >>> cider.reward(torch.tensor([[5, 6, 2, 0], [9, 2, 0, 0]]), images=torch.tensor([0, 1])).round(decimals=3)
+    tensor([4.3750, 1.3650], dtype=torch.float64)
+    """
+
+    references: TokenReferences
+    norms: Tensor
+
+    def __init__(self, references: TokenReferences, owner: Tensor, order: int = 4) -> None:
+        super().__init__()
+        self.references = references
+        self.order = order
+        self.words = references.words
+        tokens = references.tokens
+        self.documents = int((references.captions >= 0).any(1).sum())
+        self.log_documents = float(torch.log(torch.tensor(float(self.documents), dtype=torch.float64)))
+        prefix = torch.zeros_like(tokens, dtype=torch.long)
+        for n in range(order):
+            place = torch.nonzero(references.lengths[:, None] - torch.arange(tokens.shape[1], device=tokens.device) > n)
+            row, column = place.unbind(1)
+            code = prefix[row, column] * self.words + tokens[row, column + n]
+            codes, kind = torch.unique(code, return_inverse=True)
+            documents = torch.unique(kind * len(references.captions) + owner.long()[row]) // len(references.captions)
+            frequency = torch.bincount(documents, minlength=len(codes)).double()
+            self.register_buffer(f"codes{n}", codes, persistent=False)
+            self.register_buffer(f"inverse{n}", self.log_documents - torch.log(frequency), persistent=False)
+            prefix = torch.zeros_like(prefix)
+            prefix[row, column] = kind
+        parts = torch.arange(len(tokens), device=tokens.device).split(4096)
+        norms = [[squares.sum(0).sqrt() for _, squares in self._weights(tokens[rows])] for rows in parts]
+        whole = torch.cat([torch.stack(part) for part in norms], dim=1)
+        self.register_buffer("norms", whole, persistent=False)  # [order, captions]
+
+    @classmethod
+    def from_references(cls, tokens: Tensor, owner: Tensor, order: int = 4) -> "TokenCider":
+        """References [C,T] as words, END, padding (no START); owner [C] is the image each one describes."""
+        return cls(TokenReferences(tokens, owner), owner.to(tokens.device), order)
+
+    def _inverse_frequencies(self, tokens: Tensor) -> Iterator[Tensor]:
+        """For each n, [N,T-n+1]: log(images / images with the n-gram at a place), places past the end 0."""
+        prefix = torch.zeros_like(tokens, dtype=torch.long)
+        known = torch.ones_like(tokens, dtype=torch.bool)
+        for n in range(self.order):
+            codes, inverse = getattr(self, f"codes{n}"), getattr(self, f"inverse{n}")
+            last = tokens[:, n:]
+            width = last.shape[1]
+            code = prefix[:, :width] * self.words + last
+            prefix = torch.searchsorted(codes, code).clamp(max=max(len(codes) - 1, 0))
+            known = known[:, :width] & (last >= 0) & (last < self.words)
+            if len(codes):
+                known &= codes[prefix] == code
+                found = torch.where(known, inverse[prefix], self.log_documents)
+            else:
+                known, found = torch.zeros_like(known), torch.full_like(code, self.log_documents, dtype=torch.float64)
+            yield torch.where(last >= 0, found, 0)
+
+    def _weights(self, tokens: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """For each n, [T-n+1,N]: term frequency of the n-gram at a place, and its share of the vector's squared length.
+
+        An n-gram that occurs tf times weighs tf * idf; spread over its tf places its square is tf * idf^2 each.
+        """
+        columns = tokens.T.contiguous()  # [T,N]
+        for inverse, count in zip(self._inverse_frequencies(tokens), occurrences(columns, columns, self.order)):
+            yield count, inverse.T.square() * count
+
+    @torch.no_grad()
+    def reward(self, samples: Tensor, images: Tensor) -> Tensor:
+        """[N] CIDEr-D of samples [N,T] (words, END, padding) against the references of their images [N]."""
+        tokens, lengths = clean(samples, SAMPLE_FILLER)
+        captions, present = self.references.of(images)  # [N,R]
+        similarity = torch.zeros(captions.shape, dtype=torch.float64, device=samples.device)
+        weights = list(self._weights(tokens))
+        for rows in self.references.blocks(lengths, captions):
+            width = max(int(lengths[rows].max()), 1)
+            found = occurrences(*self.references.columns(tokens[rows, :width], captions[rows]), self.order)
+            for n, ((count, squares), matched) in enumerate(zip(weights, found)):
+                frequency = count[: len(matched), rows]  # [T,n]
+                clipped = torch.minimum(frequency[:, :, None], matched).short() * matched  # [T,n,R]
+                share = squares[: len(matched), rows] / frequency.double().square().clamp(min=1)  # idf^2 / tf
+                product = (clipped * share[:, :, None]).sum(0)
+                norms = squares[:, rows].sum(0).sqrt()[:, None] * self.norms[n][captions[rows]]
+                similarity[rows] += product / torch.where(norms == 0, 1, norms)
+        difference = (lengths - 1).clamp(min=0)[:, None] - (self.references.lengths[captions] - 1).clamp(min=0)
+        penalty = torch.exp(-difference.double().square() / (2 * SIGMA**2))
+        return (similarity * penalty * present).sum(1) / self.order / present.sum(1) * 10
+
+
+class TokenBleu(nn.Module):
+    """Sentence BLEU on token ids, the per-caption values of `bleu`."""
+
+    references: TokenReferences
+
+    def __init__(self, tokens: Tensor, owner: Tensor) -> None:
+        super().__init__()
+        self.references = TokenReferences(tokens, owner)
+
+    @torch.no_grad()
+    def reward(self, samples: Tensor, images: Tensor, order: int = 4) -> Tensor:
+        """[N] BLEU-`order` of samples [N,T] against the references of their images [N]."""
+        tokens, lengths = clean(samples, SAMPLE_FILLER)
+        captions, present = self.references.of(images)
+        mine, others = self.references.columns(tokens, captions)
+        others = torch.where(present, others, REFERENCE_FILLER)
+        precision = torch.ones(len(samples), dtype=torch.float64, device=samples.device)
+        own = occurrences(mine[:, :, 0], mine[:, :, 0], order, only_before=True)
+        for n, (before, matched) in enumerate(zip(own, occurrences(mine, others, order))):
+            correct = (before < matched.amax(-1)).sum(0)
+            guesses = (lengths - n).clamp(min=0)
+            precision = precision * (correct.double() + 1e-15) / (guesses.double() + 1e-9)
+        reference_lengths = self.references.lengths[captions]
+        far = int(reference_lengths.max()) + int(lengths.max()) + 1
+        distance = (reference_lengths - lengths[:, None]).abs() * far + reference_lengths
+        closest = distance.masked_fill(~present, far * far).amin(1) % far
+        ratio = (lengths.double() + 1e-15) / (closest.double() + 1e-9)
+        return precision ** (1 / order) * torch.where(ratio < 1, torch.exp(1 - 1 / ratio), 1)

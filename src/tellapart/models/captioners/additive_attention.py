@@ -1,0 +1,69 @@
+"""Additive attention (Bahdanau et al. 2015): how well each cell of an image fits what is about to be said."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+COMPARED_AT_ONCE = {"cpu": 2**19, "cuda": 2**27}
+"""Numbers compared in one go where no gradient is wanted: few enough to stay in a processor's cache, many for a GPU."""
+
+
+class AdditiveAttention(nn.Module):
+    """score = w . tanh(key + query), for k queries an image against all its cells.
+
+    dropout: on the tanh, one mask for all cells of a query, folded into w: as one mask a cell would be by far the
+    largest tensor of a captioner.
+    """
+
+    def __init__(self, width: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.weigh = nn.Linear(width, 1)
+        self.dropout = dropout
+
+    def forward(self, keys: Tensor, query: Tensor, mask: Tensor | None = None) -> Tensor:
+        """keys [P, R, A], query [P * k, A] image by image, mask [P, R] True = keep; gives scores [P * k, R], -inf
+        where there is no cell."""
+        queries = query.unflatten(0, (len(keys), -1)) if len(keys) else query.unsqueeze(1)  # [P, k, A]
+        if torch.is_grad_enabled():
+            scores = self._scores(keys, queries)  # [P, k, R]
+        else:
+            most = COMPARED_AT_ONCE.get(keys.device.type, COMPARED_AT_ONCE["cuda"])
+            each = max(1, most // max(keys[:1].numel(), 1))  # queries in one go
+            images = max(1, each // max(queries.shape[1], 1))
+            scores = torch.cat(
+                [
+                    torch.cat([self._scores(some, part) for part in asked.split(each, 1)], 1)
+                    for some, asked in zip(keys.split(images), queries.split(images))
+                ]
+            )
+        if mask is not None:
+            scores = scores.masked_fill(~mask.unsqueeze(1), -torch.inf)
+        return scores.flatten(0, 1)
+
+    def _scores(self, keys: Tensor, queries: Tensor) -> Tensor:
+        """[P, k, R] of keys [P, R, A] and queries [P, k, A]."""
+        weight = self.weigh.weight[0]  # [A]
+        if self.training and self.dropout > 0:
+            weight = functional.dropout(weight.expand_as(queries), self.dropout).unsqueeze(3)  # [P, k, A, 1]
+        keys, queries = keys.unsqueeze(1), queries.unsqueeze(2)
+        if keys.device.type == "cpu" and keys.dtype == torch.float32:
+            # tanh(x) = 2 sigmoid(2x) - 1, and torch's sigmoid takes a fifth of the time of its tanh on processors.
+            compared = torch.add(2 * queries, keys, alpha=2).sigmoid_()  # [P, k, R, A]
+            scores = 2 * _dot(compared, weight) - weight.sum(-2 if weight.dim() > 1 else 0)
+        else:
+            scores = _dot(torch.tanh(keys + queries), weight)
+        return scores + self.weigh.bias
+
+
+def weighted(weights: Tensor, cells: Tensor) -> Tensor:
+    """Cells [P, R, H] summed with each of their image's k rows of weights [P * k, R]: [P * k, H]."""
+    if not len(cells):
+        return cells.new_zeros(0, cells.shape[2])
+    return torch.bmm(weights.unflatten(0, (len(cells), -1)), cells).flatten(0, 1)
+
+
+def _dot(compared: Tensor, weight: Tensor) -> Tensor:
+    """[P, k, R] from [P, k, R, A] and one w for all [A] or one a query [P, k, A, 1]."""
+    return compared @ weight if weight.dim() == 1 else (compared @ weight).squeeze(3)

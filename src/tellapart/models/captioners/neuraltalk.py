@@ -1,0 +1,83 @@
+"""NeuralTalk2 (Karpathy and Fei-Fei; paper 1, section 5.2): the image is the first word an LSTM reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tellapart.core.types import Forced, Images, State, Step
+from tellapart.models.captioners.fast_path import Heard, Read, heard_once, repeated
+from tellapart.models.captioners.image_input import ImageInput
+from tellapart.models.captioners.lstm_gates import lstm_step
+from tellapart.models.captioners.words import WordTable
+from tellapart.models.inputs import ModelInputs
+
+
+@dataclass(frozen=True)
+class NeuralTalk2:
+    """NeuralTalk2: one LSTM; the image enters once, before the first word."""
+
+    hidden: int = 512
+    """Width of the LSTM and of the words."""
+    dropout: float = 0.5
+    """On the LSTM's output, before the words are predicted."""
+    word_dropout: float = 0.0
+    """On the vectors of the words read; the paper's model has none."""
+    scaling: str = "none"
+    """Image features as they are (none), standardised row by row (layer), or of length one (unit)."""
+    tied: bool = False
+    """One table reads and predicts words."""
+
+    def build(self, inputs: ModelInputs) -> NeuralTalk2Model:
+        return NeuralTalk2Model(self, len(inputs.vocabulary), inputs.feature_width)
+
+
+class NeuralTalk2Model(nn.Module):
+    image_state: tuple[str, ...] = ()
+
+    def __init__(self, config: NeuralTalk2, words: int, feature_width: int) -> None:
+        super().__init__()
+        self.image = ImageInput(feature_width, config.hidden, dropout=0.0, scaling=config.scaling)
+        self.words = WordTable(words, config.hidden, config.hidden, config.tied)
+        self.lstm = nn.LSTM(config.hidden, config.hidden, batch_first=True)
+        self.word_dropout = nn.Dropout(config.word_dropout)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def start(self, images: Images) -> State:
+        """The LSTM's memory after it has read the image; what it says at that step is not used."""
+        image = self.image(images.pooled())  # [N, H]
+        hidden, cell = lstm_step(self._gates(image), torch.zeros_like(image))
+        return {"hidden": hidden, "cell": cell}  # [N, H] each
+
+    def step(self, word: Tensor, state: State) -> Step:
+        heard = self.advance(self.hear(word) if self.training else heard_once(self.hear, word), state)
+        return Step(self.logits(heard.hidden), heard.state)
+
+    def hear(self, words: Tensor) -> Tensor:
+        return self._gates(self.word_dropout(self.words(words)))  # [n, 4H]
+
+    def advance(self, heard: Tensor, state: State) -> Heard:
+        """The words' share of the gates is computed once, however many images read them."""
+        before = state["hidden"]
+        gates = torch.addmm(repeated(heard, len(before)), before, self.lstm.all_weights[0][1].T)
+        hidden, cell = lstm_step(gates, state["cell"])
+        return Heard(self.dropout(hidden), {"hidden": hidden, "cell": cell})
+
+    def read(self, state: State, tokens: Tensor) -> Read:
+        """All words but the last, in one pass of the LSTM."""
+        memory = (state["hidden"].unsqueeze(0).contiguous(), state["cell"].unsqueeze(0).contiguous())
+        return Read(self.dropout(self.lstm(self.word_dropout(self.words(tokens[:, :-1])), memory)[0]))
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return self.words.logits(hidden)
+
+    def forward(self, images: Images, tokens: Tensor) -> Forced:
+        return Forced(self.logits(self.read(self.start(images), tokens).hidden))
+
+    def _gates(self, read: Tensor) -> Tensor:
+        """What the LSTM's input [N, H] adds to its gates, biases among it [N, 4H]."""
+        of_input, _, input_bias, hidden_bias = self.lstm.all_weights[0]
+        return functional.linear(read, of_input, input_bias + hidden_bias)

@@ -1,0 +1,167 @@
+"""Up-Down (Anderson et al. 2018; paper 2, section 3.2, Eqs. 9-14): one LSTM decides where to look, another speaks.
+
+The gaze depends on what was said, so the loop over time stays; all that does not depend on the loop is computed before
+it, and sentences that have ended leave it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tellapart.core.errors import InputError
+from tellapart.core.types import Forced, Images, State, Step
+from tellapart.models.captioners.additive_attention import AdditiveAttention, weighted
+from tellapart.models.captioners.fast_path import (
+    Heard,
+    Read,
+    filled_up,
+    first,
+    heard_once,
+    longest_first,
+    with_images,
+)
+from tellapart.models.captioners.image_input import ImageInput
+from tellapart.models.captioners.lstm_gates import lstm_step
+from tellapart.models.captioners.words import WordTable
+from tellapart.models.inputs import ModelInputs
+from tellapart.models.layers.loop_products import LoopLinear, LoopMix
+
+MEMORY = ("attention_hidden", "attention_cell", "language_hidden", "language_cell")
+
+
+@dataclass(frozen=True)
+class UpDown:
+    """Up-Down: an attention LSTM and a language LSTM with additive attention over cells or regions."""
+
+    hidden: int = 512
+    """Width of both LSTMs, of the words and of the projected cells."""
+    attention: int = 512
+    """Width of the layer that compares cells with the attention LSTM's output."""
+    dropout: float = 0.5
+    """On words, projected images, and the language LSTM's output where it predicts words."""
+    scaling: str = "none"
+    """Image features as they are (none), standardised row by row (layer), or of length one (unit)."""
+    tied: bool = False
+    """One table reads and predicts words."""
+    compat: str = "paper"
+    """paper: cells are projected without ReLU and the whole image is their mean (Eqs. 9, 10). code: as released,
+    words, cells and the whole image go through ReLU, and the whole image has a layer of its own."""
+
+    def build(self, inputs: ModelInputs) -> UpDownModel:
+        return UpDownModel(self, len(inputs.vocabulary), inputs.feature_width)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What every step of a sentence multiplies with."""
+
+    attention: LoopLinear  # [h_language; h_attention] to the attention LSTM's gates
+    language: LoopLinear  # [attended cells; h_attention; h_language] to the language LSTM's gates
+    query: LoopLinear
+    mix: LoopMix | None  # None where several hypotheses share an image's cells
+
+
+class UpDownModel(nn.Module):
+    image_state: tuple[str, ...] = ("whole", "cells", "keys", "mask")
+
+    def __init__(self, config: UpDown, words: int, feature_width: int) -> None:
+        super().__init__()
+        if config.compat not in ("paper", "code"):
+            raise InputError(f"Up-Down is built as in the paper or as in the code, not as in '{config.compat}'.")
+        hidden, self.relu = config.hidden, config.compat == "code"
+        self.hidden = hidden
+        self.cells = ImageInput(feature_width, hidden, config.dropout, config.scaling, self.relu)
+        self.whole = ImageInput(feature_width, hidden, config.dropout, config.scaling) if self.relu else None
+        self.keys = nn.Linear(hidden, config.attention)
+        self.words = WordTable(words, hidden, hidden, config.tied)
+        self.attention_lstm = nn.LSTMCell(3 * hidden, hidden)  # reads [h_language; whole image; word]
+        self.language_lstm = nn.LSTMCell(2 * hidden, hidden)  # reads [attended cells; h_attention]
+        self.query = nn.Linear(hidden, config.attention)
+        self.attend = AdditiveAttention(config.attention)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def start(self, images: Images) -> State:
+        cells = self.cells(images.features)  # [N, R, H]
+        # What the whole image adds to the attention LSTM's gates is the same at every step.
+        weight = self.attention_lstm.weight_ih[:, self.hidden : 2 * self.hidden]
+        whole = replace(images, features=cells).pooled() if self.whole is None else self.whole(images.pooled())
+        whole = functional.linear(whole, weight)  # [N, 4H]
+        nothing = torch.zeros(len(images), self.hidden, dtype=cells.dtype, device=cells.device)
+        image = {"whole": whole, "cells": cells, "keys": self.keys(cells), "mask": images.mask}
+        return image | dict.fromkeys(MEMORY, nothing)
+
+    def step(self, word: Tensor, state: State) -> Step:
+        heard = self.advance(self.hear(word) if self.training else heard_once(self.hear, word), state)
+        return Step(self.logits(heard.hidden), heard.state, heard.attention)
+
+    def hear(self, words: Tensor) -> Tensor:
+        """The words' and the biases' share of the attention LSTM's gates [..., 4H]."""
+        read = self.words(words)
+        read = self.dropout(torch.relu(read) if self.relu else read)
+        cell = self.attention_lstm
+        return functional.linear(read, cell.weight_ih[:, 2 * self.hidden :], cell.bias_ih + cell.bias_hh)
+
+    def advance(self, heard: Tensor, state: State) -> Heard:
+        gates = with_images(heard, state["whole"], len(state["language_hidden"]))
+        memory = tuple(state[name] for name in MEMORY)
+        memory, attention = self._advance(0, memory, state, self._loop(gates.unsqueeze(0), state))
+        return Heard(self.dropout(memory[2]), {**state, **dict(zip(MEMORY, memory))}, attention)
+
+    def read(self, state: State, tokens: Tensor) -> Read:
+        """All words but the last, the longest sentences first, so that those still going on are the first rows."""
+        ordered = longest_first(state, tokens)
+        state = ordered.state
+        gates = self.hear(ordered.tokens[:, :-1]) + state["whole"].unsqueeze(1)  # [C, T - 1, 4H]
+        memory = tuple(state[name] for name in MEMORY)
+        loop = self._loop(gates.transpose(0, 1), state)
+        spoken, looks = [], []
+        for step, rows in enumerate(ordered.alive):
+            memory = tuple(first(part, rows) for part in memory)
+            memory, attention = self._advance(step, memory, state, loop)
+            spoken.append(filled_up(memory[2], len(tokens)))
+            looks.append(filled_up(attention, len(tokens)))
+        hidden = self.dropout(torch.stack(spoken, 1))  # [C, T - 1, H]
+        return Read(ordered.back(hidden), ordered.back(torch.stack(looks, 1)))
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return self.words.logits(hidden)
+
+    def forward(self, images: Images, tokens: Tensor) -> Forced:
+        read = self.read(self.start(images), tokens)
+        return Forced(self.logits(read.hidden), read.attention)
+
+    def _loop(self, gates: Tensor, state: State) -> Loop:
+        """The products of T steps for N hypotheses; gates: what the attention LSTM's have already [T, N, 4H]."""
+        attention, language, query = self.attention_lstm, self.language_lstm, self.query
+        shape, cells = gates.shape[:2], state["cells"]
+        bias = language.bias_ih + language.bias_hh
+        return Loop(
+            LoopLinear((attention.weight_ih[:, : self.hidden], attention.weight_hh), gates),
+            LoopLinear(
+                (language.weight_ih[:, : self.hidden], language.weight_ih[:, self.hidden :], language.weight_hh),
+                bias.expand(*shape, -1),
+            ),
+            LoopLinear((query.weight,), query.bias.expand(*shape, -1)),
+            LoopMix(cells, shape[0]) if len(cells) == shape[1] else None,
+        )
+
+    def _advance(
+        self, step: int, memory: tuple[Tensor, ...], state: State, loop: Loop
+    ) -> tuple[tuple[Tensor, ...], Tensor]:
+        """One step of both LSTMs for as many hypotheses as `memory` has rows; also the attention [rows, R]."""
+        attention_hidden, attention_cell, language_hidden, language_cell = memory
+        rows = len(language_hidden)
+        gates = loop.attention(step, language_hidden, attention_hidden)
+        attention_hidden, attention_cell = lstm_step(gates, attention_cell)
+
+        query = loop.query(step, attention_hidden)
+        scores = self.attend(first(state["keys"], rows), query, first(state["mask"], rows))
+        weights = functional.softmax(scores, -1)  # [N, R]
+        seen = loop.mix(step, weights) if loop.mix else weighted(weights, first(state["cells"], rows))  # [N, H]
+
+        gates = loop.language(step, seen, attention_hidden, language_hidden)
+        return (attention_hidden, attention_cell, *lstm_step(gates, language_cell)), weights

@@ -1,0 +1,34 @@
+"""How likely given sentences are: ln p(c | I), the sum over words and END; UNK is an ordinary word (paper
+1, Eq. 1)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tellapart.core.precision import at_least_float
+from tellapart.core.protocols import Captioner
+from tellapart.core.recording import recording
+from tellapart.core.types import Images
+from tellapart.models.captioners.fast_path import Predictions, predictions
+from tellapart.text.vocabulary import PAD, START
+
+
+def word_log_probabilities(found: Predictions) -> Tensor:
+    """[C, T - 1]: each word's log-probability, 0 at padding."""
+    logits = at_least_float(found.logits)
+    words = -functional.cross_entropy(logits, found.targets, reduction="none", ignore_index=PAD)  # [M]
+    if recording():
+        return words.view_as(found.mask)
+    return torch.zeros(found.mask.shape, dtype=words.dtype, device=words.device).masked_scatter(found.mask, words)
+
+
+def log_prob(captioner: Captioner, images: Images, tokens: Tensor, owner: Tensor | None = None) -> Tensor:
+    """ln p(sentence j | image owner[j]) [C] for `tokens` [C, T] = START … END PAD; differentiable."""
+    return word_log_probabilities(predictions(captioner, images, tokens, owner)).sum(1)
+
+
+def with_start(tokens: Tensor) -> Tensor:
+    """Decoded tokens (words, END, PAD) with START before them: what captioners and matchers read."""
+    return torch.cat([torch.full_like(tokens[:, :1], START), tokens], 1)

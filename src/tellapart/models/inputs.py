@@ -1,0 +1,19 @@
+"""What a model must know of the data to be built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tellapart.text.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class ModelInputs:
+    """What a model must know of the data to be built. A run folder keeps it, so a run alone rebuilds its model."""
+
+    vocabulary: Vocabulary
+    feature_width: int
+    feature_rows: int = 1
+    """The most feature rows an image has."""
+    load_pretrained: bool = True
+    """False when weights are about to be overwritten by a checkpoint: do not look for pretrained parts."""

@@ -1,0 +1,90 @@
+"""Sets of vectors (image regions, caption words) arranged and cut into blocks for `cross_attention.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tellapart.core.recording import recording
+from tellapart.core.types import Encoded
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """Sets of vectors, real ones first, shortest sets first: neighbours share a block and need little padding."""
+
+    vectors: Tensor  # [N, L, E]; masked rows are zero
+    mask: Tensor  # [N, L]
+    counted: Tensor  # [N, L] the rows that count in a pair's score
+    counts: Tensor  # [N] how many count, at least 1
+    sizes: list[int]  # real rows, at least 1
+    back: Tensor  # [N] where each original set stands now
+    recorded: bool = False
+    """While a step is recorded: real rows lie anywhere, and `sizes` are upper bounds."""
+
+
+def clean(encoded: Encoded) -> tuple[Tensor, Tensor, Tensor]:
+    """Vectors with zeros where masked, the mask, and what counts. A set in which nothing counts is empty; an empty set
+    keeps one zero vector, and scores 0."""
+    vectors = encoded.vectors if encoded.vectors.dtype == torch.float64 else encoded.vectors.float()
+    if encoded.mask is None:
+        everything = torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
+        return vectors, everything, everything
+    counted = encoded.mask if encoded.counted is None else encoded.mask & encoded.counted
+    empty = ~counted.any(1, keepdim=True)
+    vectors = vectors * (encoded.mask & ~empty).unsqueeze(-1)
+    first = torch.arange(counted.shape[1], device=counted.device) == 0  # [L]
+    return vectors, torch.where(empty, first, encoded.mask), torch.where(empty, first, counted)
+
+
+def arrange(encoded: Encoded) -> Arranged:
+    vectors, mask, counted = clean(encoded)
+    sizes = mask.sum(1)
+    if recording():  # every set is taken to be as long as the longest may be; the mask says how long it is
+        count, longest = mask.shape
+        places = torch.arange(count, device=mask.device)
+        return Arranged(vectors, mask, counted, counted.sum(1), [longest] * count, places, True)
+    by_size = sizes.argsort(stable=True)
+    front = (~mask[by_size]).long().argsort(dim=1, stable=True)  # [N, L]: real rows before masked ones
+    longest = int(sizes.max().item()) if len(sizes) else 0
+    rows = by_size.unsqueeze(1), front[:, :longest]
+    counted = counted[rows]
+    return Arranged(vectors[rows], mask[rows], counted, counted.sum(1), sizes[by_size].tolist(), by_size.argsort())
+
+
+Part = tuple[int, int, int]
+"""First set, last + 1, and the size of the largest: sets are sorted by size, so that is the last one's."""
+
+
+def cut_up(sizes: list[int], limit: int) -> list[Part]:
+    """Runs of sets that hold about sqrt(limit) vectors when padded, so that a block of two runs holds `limit` pairs."""
+    most = max(1, int(limit**0.5))
+    found, first = [], 0
+    for place in range(1, len(sizes) + 1):
+        if place == len(sizes) or sizes[place] * (place + 1 - first) > most:
+            found.append((first, place, sizes[place - 1]))
+            first = place
+    return found
+
+
+def contexts_of(vectors: Tensor, seen: Arranged, part: Part) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Contexts [n, X, E], their Gram matrices [n, X, X], and a mask where sizes differ."""
+    first, last, longest = part
+    contexts = vectors[first:last, :longest].contiguous()
+    mask = None if not seen.recorded and seen.sizes[first] == longest else seen.mask[first:last, :longest]
+    return contexts, contexts @ contexts.transpose(1, 2), mask
+
+
+def queries_of(vectors: Tensor, looking: Arranged, part: Part) -> tuple[Tensor, Tensor]:
+    """Queries [Y, m, E] and their lengths [Y, m]. Sets come last so that every reduction runs over a strided axis."""
+    first, last, longest = part
+    queries = vectors[first:last, :longest].transpose(0, 1).contiguous()
+    return queries, torch.linalg.vector_norm(queries, dim=-1)
+
+
+def counted_queries(looking: Arranged, part: Part) -> tuple[Tensor, Tensor]:
+    """Which queries count [m, Y], and how many of each set [m]."""
+    first, last, longest = part
+    return looking.counted[first:last, :longest], looking.counts[first:last]

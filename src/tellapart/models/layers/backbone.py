@@ -1,0 +1,57 @@
+"""A matcher's own vision network, for stages that train it too: pixels in, feature rows out."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from tellapart.core.errors import InputError
+from tellapart.core.types import Images
+from tellapart.models.inputs import ModelInputs
+
+
+class OwnBackbone(nn.Module):
+    """Turns `images.pixels` into feature rows [I, H W, D] with a network that learns.
+
+    Args:
+        name: any backbone `tellapart extract` knows.
+        freeze_norms: keep batch norms on their running statistics. Three habits exist: VSE++'s code trains them for 500
+            steps of each epoch and freezes them for the rest, ConVSE's always trains them, and keeping them frozen is
+            what reproduces VSE++'s figures. True is the last, False the second.
+    """
+
+    def __init__(self, name: str, inputs: ModelInputs, freeze_norms: bool = True) -> None:
+        super().__init__()
+        from tellapart.features.backbones import load_backbone
+
+        self.network = load_backbone(name, trainable=True, pretrained=inputs.load_pretrained)
+        self.freeze_norms = freeze_norms
+        self.width = self.network.width
+
+    def train(self, mode: bool = True) -> OwnBackbone:
+        super().train(mode)
+        if self.freeze_norms:
+            for module in self.modules():
+                if isinstance(module, _BatchNorm):
+                    module.eval()
+        return self
+
+    def forward(self, images: Images) -> Images:
+        if images.pixels is None:
+            raise InputError(
+                "This matcher has its own backbone and reads pixels, but the batches bring none; ask for them with "
+                f"--set STAGE.sampling.pixels={self.network.preprocessing.size}."
+            )
+        grid = self.network.map(images.pixels)  # [I, D, H, W]
+        rows = grid.flatten(2).transpose(1, 2)  # [I, H W, D]
+        mask = torch.ones(rows.shape[:2], dtype=torch.bool, device=rows.device)
+        return Images(rows, mask, None, images.pixels, images.columns)
+
+
+def own_backbone(name: str, inputs: ModelInputs, freeze_norms: bool) -> tuple[nn.Module, int]:
+    """The backbone called `name` and its width; for an empty name, features pass through as they come."""
+    if not name:
+        return nn.Identity(), inputs.feature_width
+    backbone = OwnBackbone(name, inputs, freeze_norms)
+    return backbone, backbone.width

@@ -1,0 +1,119 @@
+"""Pretrained language encoders (BERT, MiniLM, CLIP's text side, …) read our sentences without a tokeniser at run time.
+
+Each word of the vocabulary is cut into the encoder's own pieces once. A batch of sentences is then turned
+into pieces by indexing, on the device, and the table travels with the weights.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tellapart.core.errors import InputError
+from tellapart.core.types import Texts
+from tellapart.models.inputs import ModelInputs
+from tellapart.text.vocabulary import END, PAD, START, UNK, Vocabulary
+
+
+class WordPieces(nn.Module):
+    """From our token ids [C, T] to an encoder's piece ids [C, L] and their mask.
+
+    Built from single words, as every tokeniser that cuts at spaces would cut them inside a sentence. Rare
+    words that our vocabulary calls UNK become the encoder's unknown piece.
+    """
+
+    table: Tensor
+    counts: Tensor
+
+    def __init__(self, pieces: list[list[int]], padding: int) -> None:
+        super().__init__()
+        self.padding = padding
+        widest = max(len(word) for word in pieces)
+        table = torch.tensor([word + [padding] * (widest - len(word)) for word in pieces])
+        self.register_buffer("table", table)  # [V, P]
+        self.register_buffer("counts", torch.tensor([len(word) for word in pieces]))  # [V]
+
+    @classmethod
+    def of_tokeniser(cls, tokeniser: Any, vocabulary: Vocabulary) -> WordPieces:
+        first, last = _ends(tokeniser)
+        unknown = [] if tokeniser.unk_token_id is None else [int(tokeniser.unk_token_id)]
+        lead = tokeniser("a", add_special_tokens=False)["input_ids"]
+        words = list(vocabulary.words[UNK + 1 :])
+        # A word is cut in the middle of a sentence, where tokenisers that mark spaces see one before it.
+        cut = tokeniser([f"a {word}" for word in words], add_special_tokens=False)["input_ids"] if words else []
+        pieces = [list(map(int, ids[len(lead) :])) for ids in cut]
+        special = {PAD: [], START: first, END: last, UNK: unknown}
+        padding = tokeniser.pad_token_id if tokeniser.pad_token_id is not None else 0
+        return cls([special[index] for index in (PAD, START, END, UNK)] + pieces, int(padding))
+
+    def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        pieces = self.table[tokens].flatten(1)  # [C, T P]
+        steps = torch.arange(self.table.shape[1], device=tokens.device)
+        real = (steps < self.counts[tokens].unsqueeze(-1)).flatten(1)  # [C, T P]
+        order = (~real).long().argsort(dim=1, stable=True)
+        longest = int(real.sum(1).max().item())
+        order = order[:, :longest]
+        return pieces.gather(1, order), real.gather(1, order)
+
+
+def _ends(tokeniser: Any) -> tuple[list[int], list[int]]:
+    """What the tokeniser puts before and after a sentence."""
+    bare = tokeniser("a", add_special_tokens=False)["input_ids"]
+    whole = tokeniser("a")["input_ids"]
+    for start in range(len(whole) - len(bare) + 1):
+        if whole[start : start + len(bare)] == bare:
+            return list(whole[:start]), list(whole[start + len(bare) :])
+    return [], []
+
+
+class LanguageEncoder(nn.Module):
+    """A `transformers` text encoder by folder or name: sentences in, states [C, L, H] and their mask out.
+
+    Args:
+        source: a folder, a hub name, or `minilm` (all-MiniLM-L6-v2 from its PyPI package).
+        layers: keep only the first so many layers; 0 keeps all. TERN keeps 6 of BERT-base.
+    """
+
+    def __init__(self, source: str, inputs: ModelInputs, layers: int = 0) -> None:
+        super().__init__()
+        self.model, tokeniser = open_language_model(source, inputs.load_pretrained)
+        if layers:
+            stack = getattr(getattr(self.model, "encoder", None), "layer", None)
+            if not isinstance(stack, nn.ModuleList):
+                raise InputError(
+                    f"'{source}' is a {type(self.model).__name__}, which does not keep its layers where BERT does, so "
+                    f"it cannot be cut to its first {layers}; keep them all with text_layers=0."
+                )
+            self.model.encoder.layer = stack[:layers]
+        if getattr(self.model, "pooler", None) is not None:
+            self.model.pooler = None  # states are read directly: an unused layer would only wait for gradients
+        self.pieces = WordPieces.of_tokeniser(tokeniser, inputs.vocabulary)
+        self.width = int(self.model.config.hidden_size)
+
+    def forward(self, texts: Texts) -> tuple[Tensor, Tensor]:
+        pieces, mask = self.pieces(texts.tokens)
+        return self.model(input_ids=pieces, attention_mask=mask.long()).last_hidden_state, mask
+
+
+def open_language_model(source: str, pretrained: bool) -> tuple[Any, Any]:
+    """(model, tokeniser); without `pretrained` the model has its architecture and random weights."""
+    try:
+        from transformers import AutoConfig, AutoModel, AutoTokenizer
+    except ImportError as error:
+        raise InputError("A pretrained text encoder needs transformers; `pip install tellapart[targets]`.") from error
+    from tellapart.text.sentence_targets import encoder_folder
+
+    folder = encoder_folder(source)
+    local = Path(folder).exists()
+    try:
+        tokeniser = AutoTokenizer.from_pretrained(folder, local_files_only=local)
+        if pretrained:
+            model = AutoModel.from_pretrained(folder, local_files_only=local)
+        else:
+            model = AutoModel.from_config(AutoConfig.from_pretrained(folder, local_files_only=local))
+    except (OSError, ValueError) as error:
+        raise InputError(f"'{source}' cannot be opened as a text encoder: {str(error).splitlines()[0]}") from error
+    return model, tokeniser

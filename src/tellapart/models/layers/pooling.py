@@ -1,0 +1,86 @@
+"""From rows of features to one vector: mean, max, attention, or a pooling that is itself learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from tellapart.core.recording import recording
+from tellapart.models.layers.gru import BiGRU
+from tellapart.models.layers.transformer import positions
+
+
+class MeanPooling(nn.Module):
+    def forward(self, rows: Tensor, mask: Tensor) -> Tensor:
+        kept = mask.unsqueeze(-1).to(rows.dtype)
+        return (rows * kept).sum(1) / kept.sum(1).clamp(min=1)
+
+
+class MaxPooling(nn.Module):
+    def forward(self, rows: Tensor, mask: Tensor) -> Tensor:
+        return rows.masked_fill(~mask.unsqueeze(-1), float("-inf")).amax(1)
+
+
+class AttentionPooling(nn.Module):
+    """Each head weighs the rows for its own slice of the vector."""
+
+    def __init__(self, width: int, heads: int = 8) -> None:
+        super().__init__()
+        self.heads = heads
+        self.weigh = nn.Sequential(nn.Linear(width, width // 2), nn.Tanh(), nn.Linear(width // 2, heads))
+
+    def forward(self, rows: Tensor, mask: Tensor) -> Tensor:
+        logits = self.weigh(rows).masked_fill(~mask.unsqueeze(-1), float("-inf"))  # [N, L, H]
+        weights = logits.softmax(1).unsqueeze(-1)
+        slices = rows.view(*rows.shape[:2], self.heads, -1)  # [N, L, H, D / H]
+        return (weights * slices).sum(1).flatten(1)
+
+
+class GeneralisedPooling(nn.Module):
+    """Sorts each feature over the rows and weighs by rank; the weights are learned and lie between mean and max.
+
+    Chen et al. 2021, "Learning the best pooling strategy for visual semantic embedding": a small bi-GRU reads position
+    vectors for as many ranks as there are rows and gives each rank a weight, so any number of rows can be pooled.
+    """
+
+    def __init__(self, inner: int = 32, temperature: float = 0.1) -> None:
+        super().__init__()
+        self.inner, self.temperature = inner, temperature
+        self.reader = BiGRU(inner, inner)
+        self.weigh = nn.Linear(inner, 1, bias=False)
+
+    def forward(self, rows: Tensor, mask: Tensor) -> Tensor:
+        counts = mask.sum(1)
+        lowest = torch.finfo(rows.dtype).min
+        ranked = rows.masked_fill(~mask.unsqueeze(-1), lowest).sort(dim=1, descending=True).values  # [N, L, D]
+        real = torch.arange(rows.shape[1], device=rows.device) < counts.unsqueeze(1)  # [N, L]
+        weights = self.rank_weights(counts, rows.shape[1])  # [N, L]
+        return torch.einsum("nl,nld->nd", weights.to(rows.dtype), ranked.masked_fill(~real.unsqueeze(-1), 0))
+
+    def rank_weights(self, counts: Tensor, longest: int) -> Tensor:
+        """Weights of ranks 1 … count for each count [N, L]; each different count is read once. A recorded step cannot
+        know which there are and reads every count there may be."""
+        if recording():
+            sizes, which = torch.arange(1, longest + 1, device=counts.device), (counts - 1).clamp(min=0)
+        else:
+            sizes, which = counts.unique(return_inverse=True)
+        table = positions(longest, self.inner, counts.device).expand(len(sizes), -1, -1)  # [S, L, P]
+        states = self.reader(table.contiguous(), sizes).mean(2)  # [S, L, P]
+        logits = self.weigh(states).squeeze(-1) / self.temperature
+        real = torch.arange(longest, device=counts.device) < sizes.unsqueeze(1)
+        return logits.masked_fill(~real, float("-inf")).softmax(1)[which]
+
+
+def pooling(name: str, width: int) -> nn.Module:
+    """The pooling called `name` for rows this wide."""
+    made: dict[str, Callable[[], nn.Module]] = {
+        "mean": MeanPooling,
+        "max": MaxPooling,
+        "attention": lambda: AttentionPooling(width),
+        "generalised": GeneralisedPooling,
+    }
+    if name not in made:
+        raise ValueError(f"pooling must be one of {', '.join(made)}, not '{name}'")
+    return made[name]()

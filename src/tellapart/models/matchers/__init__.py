@@ -1,0 +1,21 @@
+"""Matchers: models that tell how well images and sentences fit. One line an entry."""
+
+from typing import Any
+
+from tellapart.models.matchers.ltd_baseline import LTDBaseline
+from tellapart.models.matchers.pooled import Pooled
+from tellapart.models.matchers.pretrained import Pretrained
+from tellapart.models.matchers.scan import SCAN
+from tellapart.models.matchers.tern import TERN
+from tellapart.models.matchers.vse import VSE
+from tellapart.models.matchers.vsrn import VSRN
+
+MATCHERS: dict[str, Any] = {
+    "vse": VSE,
+    "ltd-baseline": LTDBaseline,
+    "scan": SCAN,
+    "vsrn": VSRN,
+    "tern": TERN,
+    "pooled": Pooled,
+    "pretrained": Pretrained,
+}

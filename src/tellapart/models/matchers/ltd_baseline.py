@@ -1,0 +1,88 @@
+"""The contrastive baseline that latent target decoding is added to: pooled features, a bi-GRU over GloVe,
+two-layer heads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from tellapart.core.errors import InputError
+from tellapart.core.types import Encoded, Images, Texts
+from tellapart.models.inputs import ModelInputs
+from tellapart.models.layers.backbone import own_backbone
+from tellapart.models.layers.gru import SentenceBiGRU
+from tellapart.models.layers.projection import ltd_head
+from tellapart.models.layers.words import WordNoise, word_embedding
+from tellapart.models.matchers.scores import cosine, unit
+
+
+class LTDTextEncoder(nn.Module):
+    """LTD's caption encoder (LTD paper, section 4.2): words, bi-GRU, two-layer head; before the norm [C, E]."""
+
+    def __init__(
+        self, inputs: ModelInputs, embedding: int, word_width: int, word_vectors: str, readout: str, noise: WordNoise
+    ) -> None:
+        super().__init__()
+        self.noise = noise
+        self.words = word_embedding(inputs, word_width, word_vectors)
+        self.gru = SentenceBiGRU(word_width, embedding // 2, readout)
+        self.head = ltd_head(self.gru.width, embedding)
+
+    def forward(self, texts: Texts) -> Tensor:
+        texts = self.noise(texts)
+        return self.head(self.gru(self.words(texts.tokens), texts.lengths))
+
+
+class LTDBaselineModel(nn.Module):
+    """f_theta and g_phi of the LTD paper, section 3.1.2."""
+
+    def __init__(self, config: LTDBaseline, inputs: ModelInputs) -> None:
+        super().__init__()
+        self.backbone, width = own_backbone(config.backbone, inputs, config.freeze_norms)
+        self.image = ltd_head(width, config.embedding)
+        noise = WordNoise(config.replace_words, config.delete_words)
+        readout = "last" if config.compat == "code" else "ends"
+        self.text = LTDTextEncoder(inputs, config.embedding, config.word_width, config.word_vectors, readout, noise)
+        self.image_norm = nn.BatchNorm1d(config.embedding) if config.batch_norm else nn.Identity()
+        self.text_norm = nn.BatchNorm1d(config.embedding) if config.batch_norm else nn.Identity()
+        self.width = config.embedding
+
+    def encode_image(self, images: Images) -> Encoded:
+        return Encoded(unit(self.image_norm(self.image(self.backbone(images).pooled()))))
+
+    def encode_text(self, texts: Texts) -> Encoded:
+        return Encoded(unit(self.text_norm(self.text(texts))))
+
+    def score(self, images: Encoded, texts: Encoded) -> Tensor:
+        return cosine(images.vectors, texts.vectors)
+
+
+@dataclass(frozen=True)
+class LTDBaseline:
+    """LTD's baseline matcher (LTD paper, section 4.2)."""
+
+    embedding: int = 1024
+    """Width of the joint space; the bi-GRU has half of it each way."""
+    word_width: int = 300
+    """Width of the word vectors; 50 with `word_vectors=glove-50`."""
+    word_vectors: str = ""
+    """GloVe vectors to start from: `glove-50` or a GloVe text file. Freeze them with the prefix `text.words`."""
+    batch_norm: bool = False
+    """Batch norm before the vectors are scaled to length one: LTD has it with the triplet loss only."""
+    compat: str = "paper"
+    """code: read both GRU directions at the last token, as LTD's released code does; paper: each at its own end."""
+    replace_words: float = 0.0
+    """Share of words that become unknown in training (0.1 in the released code)."""
+    delete_words: float = 0.0
+    """Share of words that vanish in training (0.1 in the released code)."""
+    backbone: str = ""
+    """A vision network to train along, by name; empty reads features from disk. Freeze it with the prefix
+    `backbone`."""
+    freeze_norms: bool = True
+    """Keep the backbone's batch norms on their running statistics."""
+
+    def build(self, inputs: ModelInputs) -> LTDBaselineModel:
+        if self.compat not in ("paper", "code"):
+            raise InputError(f"LTD's baseline is built as in the paper or as in the code, not as in '{self.compat}'.")
+        return LTDBaselineModel(self, inputs)

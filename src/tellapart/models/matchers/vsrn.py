@@ -1,0 +1,119 @@
+"""VSRN: regions reason with each other in a graph, then a GRU reads them into one image vector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tellapart.core.errors import InputError
+from tellapart.core.types import Encoded, Images, Texts
+from tellapart.models.inputs import ModelInputs
+from tellapart.models.layers.graph import RegionReasoning
+from tellapart.models.layers.gru import LastStateGRU
+from tellapart.models.layers.projection import linear
+from tellapart.models.layers.words import WordNoise, word_embedding
+from tellapart.models.matchers.ltd_baseline import LTDTextEncoder
+from tellapart.models.matchers.scores import cosine, unit
+
+OVER_FEATURES, OVER_REGIONS = -1, 1
+NORMALISATIONS = {"features": OVER_FEATURES, "regions": OVER_REGIONS}
+
+
+class VSRNImageEncoder(nn.Module):
+    """The region graph and the GRU on top of it (Li et al. 2019, as the LTD paper uses it in section 4.2)."""
+
+    def __init__(self, config: VSRN, width: int) -> None:
+        super().__init__()
+        self.over = NORMALISATIONS[config.normalisation]
+        self.normalise_first = config.normalise_first
+        self.project = linear(width, config.embedding)
+        self.graph = nn.ModuleList(RegionReasoning(config.embedding) for _ in range(config.layers))
+        self.gru = LastStateGRU(config.embedding, config.embedding)
+        self.norm = nn.BatchNorm1d(config.embedding) if config.batch_norm else nn.Identity()
+
+    def regions(self, images: Images) -> Tensor:
+        """Regions after reasoning [I, R, E]; masked ones are zero."""
+        regions = self.project(images.features) * images.mask.unsqueeze(-1)
+        if self.normalise_first:
+            regions = F.normalize(regions, dim=self.over)
+        for layer in self.graph:
+            regions = layer(regions, images.mask)
+        return F.normalize(regions, dim=self.over)
+
+    def forward(self, images: Images) -> Tensor:
+        """The GRU reads regions in the order the detector gave them; its last state is the image [I, E]."""
+        return self.norm(self.gru(self.regions(images), images.mask.sum(1)))
+
+
+class OneWayTextEncoder(nn.Module):
+    """VSE++'s caption encoder, which the original VSRN has [C, E]."""
+
+    def __init__(self, inputs: ModelInputs, config: VSRN, noise: WordNoise) -> None:
+        super().__init__()
+        self.noise = noise
+        self.words = word_embedding(inputs, config.word_width, config.word_vectors)
+        self.gru = LastStateGRU(config.word_width, config.embedding)
+
+    def forward(self, texts: Texts) -> Tensor:
+        texts = self.noise(texts)
+        return self.gru(self.words(texts.tokens), texts.lengths)
+
+
+class VSRNModel(nn.Module):
+    def __init__(self, config: VSRN, inputs: ModelInputs) -> None:
+        super().__init__()
+        self.image = VSRNImageEncoder(config, inputs.feature_width)
+        noise = WordNoise(config.replace_words, config.delete_words)
+        if config.text == "ltd":
+            self.text: nn.Module = LTDTextEncoder(
+                inputs, config.embedding, config.word_width, config.word_vectors, "ends", noise
+            )
+        else:
+            self.text = OneWayTextEncoder(inputs, config, noise)
+        self.width = config.embedding
+
+    def encode_image(self, images: Images) -> Encoded:
+        return Encoded(unit(self.image(images)))
+
+    def encode_text(self, texts: Texts) -> Encoded:
+        return Encoded(unit(self.text(texts)))
+
+    def score(self, images: Encoded, texts: Encoded) -> Tensor:
+        return cosine(images.vectors, texts.vectors)
+
+    def encode_regions(self, images: Images) -> Encoded:
+        """What VSRN's caption decoder reads: the regions after reasoning."""
+        return Encoded(self.image.regions(images), images.mask)
+
+
+@dataclass(frozen=True)
+class VSRN:
+    """VSRN with LTD's two changes (LTD paper, section 4.2) by default; the original by text=gru, embedding=2048."""
+
+    embedding: int = 1024
+    """Width of regions, words' states and the joint space; 2048 in the original."""
+    layers: int = 4
+    """Graph layers."""
+    text: str = "ltd"
+    """ltd: LTD's bi-GRU with a two-layer head; gru: the original's one-way GRU."""
+    word_width: int = 300
+    word_vectors: str = ""
+    """Start from these word vectors: `glove-50` or a GloVe text file."""
+    batch_norm: bool = True
+    """On the image vector: LTD always, the original on Flickr30k only."""
+    normalisation: str = "features"
+    """Regions are scaled to length one over their features (LTD's code), or over the regions for each
+    feature (the original)."""
+    normalise_first: bool = False
+    """Also before the graph: the original does so on COCO only."""
+    replace_words: float = 0.0
+    delete_words: float = 0.0
+
+    def build(self, inputs: ModelInputs) -> VSRNModel:
+        if self.normalisation not in NORMALISATIONS:
+            raise InputError(f"VSRN normalises over features or regions, not over '{self.normalisation}'.")
+        if self.text not in ("ltd", "gru"):
+            raise InputError(f"VSRN's text encoder is ltd or gru, not '{self.text}'.")
+        return VSRNModel(self, inputs)

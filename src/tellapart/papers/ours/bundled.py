@@ -1,0 +1,141 @@
+"""The recipes of the two models that come with the package: for anybody's photos, learned from a large captioned set;
+and of tuning them on a smaller one.
+
+With a hundred thousand images less has to be dropped out than `tell-averaged` and `find-best` need for six thousand.
+Their first layers read features as they are, so that they can also learn on projected ones
+(`tellapart.features.projection`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tellapart.data.sampling import Sampling
+from tellapart.losses import Contrast
+from tellapart.models.captioners.adaptive_attention import AdaptiveAttention
+from tellapart.models.captioners.up_down import UpDown
+from tellapart.models.matchers.pooled import Pooled
+from tellapart.objectives.likelihood import Likelihood
+from tellapart.objectives.ranking import Ranking
+from tellapart.objectives.rewards import Rewards
+from tellapart.objectives.self_critical import SelfCritical
+from tellapart.papers.ours import captioners as tell_averaged
+from tellapart.papers.ours.captioners import LONGEST
+from tellapart.runs.recipe import Average, Optimiser, Recipe, Schedule, Stage
+
+PAPER = "no paper's; the models that come with the package"
+
+
+def words_stage(model: Any) -> Stage:
+    return replace(
+        tell_averaged.words_stage(model),
+        objective=Likelihood(smoothing=0.1),
+        sampling=Sampling(batch=128, captions_each=5, longest=LONGEST),
+        optimiser=Optimiser(rate=7e-4),
+        schedule=Schedule("cosine", warmup_steps=500),
+        epochs=12,
+        average=Average("ema", decay=0.998),
+        evaluate_every=3,
+    )
+
+
+REWARD = replace(
+    tell_averaged.REWARD,
+    sampling=Sampling(batch=128, what="pictures", longest=LONGEST),
+    optimiser=Optimiser(rate=7e-5),
+    epochs=3,
+)
+
+CELLS = AdaptiveAttention(dropout=0.3, attention_dropout=0.1, tied=True)
+MATCHER = Stage(
+    name="train",
+    model=Pooled(
+        embedding=512,
+        pooling="mean",
+        layer_norm=False,
+        row_dropout=0.0,
+        replace_words=0.05,
+        delete_words=0.05,
+    ),
+    objective=Ranking(Contrast("info-nce", temperature=0.05)),
+    sampling=Sampling(batch=512),
+    optimiser=Optimiser("adamw", rate=7e-4, weight_decay=1e-2),
+    schedule=Schedule("cosine", warmup_steps=500),
+    epochs=15,
+    clip_norm=2.0,
+    average=Average("ema", decay=0.998),
+    evaluation="retrieval",
+    monitor="rsum",
+)
+
+TUNED_WORDS = replace(
+    words_stage(CELLS),
+    start="bundled:captioner",
+    sampling=Sampling(batch=64, captions_each=5, longest=LONGEST),
+    optimiser=Optimiser(rate=2e-4),
+    schedule=Schedule("cosine", warmup_steps=100),
+    epochs=8,
+    average=Average("ema", decay=0.99),
+    evaluate_every=1,
+)
+TUNED_REWARD = replace(
+    tell_averaged.REWARD,
+    objective=SelfCritical(Rewards(), baseline="leave-one-out", samples=5, reread=True),
+    epochs=12,
+)
+TUNED_MATCHER = replace(
+    MATCHER,
+    start="bundled:matcher",
+    sampling=Sampling(batch=256),
+    optimiser=Optimiser("adamw", rate=2e-4, weight_decay=1e-2),
+    schedule=Schedule("cosine", warmup_steps=50),
+    epochs=6,
+)
+
+RECIPES = (
+    Recipe(
+        name="photo-captioner",
+        paper=PAPER,
+        about="AdaptiveAttention over grid cells: likelihood, then self-critical on CIDEr-D.",
+        features="grid",
+        stages=(words_stage(CELLS), REWARD),
+        expected="87,000 images of COCO train2017, 1,000 others: BLEU-4 26.2, CIDEr 88.7 (see models/README.md).",
+    ),
+    Recipe(
+        name="photo-captioner-up-down",
+        paper=PAPER,
+        about="Up-Down over grid cells: likelihood, then self-critical on CIDEr-D.",
+        features="grid",
+        stages=(words_stage(UpDown(dropout=0.3, tied=True, compat="code")), REWARD),
+    ),
+    Recipe(
+        name="photo-matcher",
+        paper=PAPER,
+        about="One vector an image and a bi-GRU over words of its own, by InfoNCE.",
+        expected="The same, among 1,000 images: R@10 85.1 and 81.6 (see models/README.md).",
+        features="vector",
+        stages=(MATCHER,),
+    ),
+    Recipe(
+        name="tell-from-coco-mle",
+        paper=PAPER,
+        about="The package's captioner tuned on a pack by likelihood; the pack must have its words and features.",
+        features="grid",
+        stages=(TUNED_WORDS,),
+    ),
+    Recipe(
+        name="tell-from-coco",
+        paper=PAPER,
+        about="The package's captioner tuned on a pack: likelihood, then self-critical on CIDEr-D.",
+        features="grid",
+        stages=(TUNED_WORDS, TUNED_REWARD),
+    ),
+    Recipe(
+        name="find-from-coco",
+        paper=PAPER,
+        about="The package's matcher tuned on a pack, which must have its words and features.",
+        features="vector",
+        stages=(TUNED_MATCHER,),
+    ),
+)

@@ -1,0 +1,90 @@
+"""The strongest matchers we know how to train on few captioned images with backbones that stay as they are.
+
+No paper's own. What they share: learned pooling, a wide batch, noise on rows, features and words, a moving average of
+the weights. They differ in loss, in what reads the sentence and in what pools the image; the table find/best compares
+them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tellapart.data.sampling import Sampling
+from tellapart.losses import Contrast
+from tellapart.models.matchers.pooled import Pooled
+from tellapart.objectives.ranking import Ranking
+from tellapart.runs.recipe import Average, Optimiser, Recipe, Schedule, Stage
+
+SENTENCES = "targets-minilm"
+INFO_NCE = Contrast("info-nce", temperature=0.05)
+HARDEST = Contrast("hardest-negative-hinge", margin=0.2, reduction="mean")
+STRONG = Pooled(word_width=50, word_vectors="glove-50", sentence_column=SENTENCES, dropout=0.2, row_dropout=0.3)
+
+
+def main_stage(model: Pooled, contrast: Contrast = INFO_NCE, epochs: int = 25) -> Stage:
+    return Stage(
+        name="train",
+        model=model,
+        objective=Ranking(contrast),
+        sampling=Sampling(batch=256, columns=(model.sentence_column,) if model.sentence_column else ()),
+        optimiser=Optimiser("adamw", rate=5e-4, weight_decay=1e-2),
+        schedule=Schedule("cosine", warmup_steps=200),
+        epochs=epochs,
+        clip_norm=2.0,
+        average=Average("ema", decay=0.998),
+        evaluation="retrieval",
+        monitor="rsum",
+    )
+
+
+def hardest_stage(model: Pooled, epochs: int = 15) -> Stage:
+    """After InfoNCE has ordered the space, only the hardest negatives still teach."""
+    return replace(
+        main_stage(model, HARDEST, epochs),
+        name="hardest",
+        model=None,
+        start="previous",
+        optimiser=Optimiser("adamw", rate=1e-4, weight_decay=1e-2),
+    )
+
+
+def _recipe(name: str, about: str, stages: tuple[Stage, ...], features: str = "grid") -> Recipe:
+    return Recipe(name=name, paper="none: find-best", about=about, features=features, stages=stages)
+
+
+PLAIN = replace(STRONG, sentence_column="")
+TRANSFORMER = replace(STRONG, row_layers=1)
+LANGUAGE = Pooled(text="minilm", dropout=0.2, row_dropout=0.3, replace_words=0.05, delete_words=0.05)
+
+FIND_BEST = _recipe(
+    "find-best",
+    "InfoNCE over learned pooling of the grid, a bi-GRU over GloVe and a fixed MiniLM sentence vector.",
+    (main_stage(STRONG),),
+)
+RECIPES = (
+    FIND_BEST,
+    _recipe(
+        "find-best-hardest",
+        "find-best, then the hardest negatives.",
+        (main_stage(STRONG), hardest_stage(STRONG)),
+    ),
+    _recipe("find-best-gru", "find-best without the sentence vector: any query can be read.", (main_stage(PLAIN),)),
+    _recipe("find-best-transformer", "find-best with a transformer layer over the grid.", (main_stage(TRANSFORMER),)),
+    _recipe(
+        "find-best-language",
+        "find-best with MiniLM itself tuned to read the sentences.",
+        (
+            replace(
+                main_stage(LANGUAGE, epochs=15),
+                optimiser=Optimiser("adamw", rate=5e-4, weight_decay=1e-2, scaled=(("text.encoder", 0.1),)),
+            ),
+        ),
+    ),
+    _recipe("find-best-regions", "find-best over regions.", (main_stage(STRONG),), "regions"),
+    _recipe(
+        "find-best-vector",
+        "find-best over one vector an image.",
+        (main_stage(replace(STRONG, row_dropout=0.0)),),
+        "vector",
+    ),
+)

@@ -1,0 +1,67 @@
+"""What was found on one sheet of small images: a PNG to look at, or an HTML file that needs nothing beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tellapart.core.errors import InputError
+from tellapart.core.files import atomic_path, write_text
+from tellapart.images.folders import open_photo
+from tellapart.images.squares import UnreadableImage
+from tellapart.report.page import figure, page, row
+from tellapart.search.query import Found
+from tellapart.search.store import inside
+
+ACROSS, SIDE, GAP, LINES = 5, 200, 12, 3
+LETTERS = 32
+"""That fit below a small image, in a line."""
+
+
+def write_sheet(found: Sequence[Found], asked: str, out: Path) -> None:
+    """Write the sheet its suffix asks for. Photos that are gone or unreadable are left out."""
+    writers = {".png": _png, ".html": _html}
+    if out.suffix.lower() not in writers:
+        raise InputError(f"A sheet is .png or .html; {out.name} is neither.")
+    writers[out.suffix.lower()](found, asked, out)
+
+
+def _html(found: Sequence[Found], asked: str, out: Path) -> None:
+    figures = []
+    for one in found:
+        file = inside(one.path, one.folder)
+        if file is not None:
+            try:
+                figures.append(figure(file, f"{Path(one.path).name} ({one.score:.2f}): {one.caption or ''}"))
+            except OSError:
+                continue
+    write_text(out, page(asked, f"{len(figures)} photos, best first", [("Found", row(figures))]))
+
+
+def _png(found: Sequence[Found], asked: str, out: Path) -> None:
+    import textwrap
+
+    from PIL import Image, ImageDraw, ImageFont
+
+    tiles = []
+    for one in found:
+        file = inside(one.path, one.folder)
+        try:
+            photo = open_photo(file) if file is not None else None
+        except UnreadableImage:
+            photo = None
+        if photo is not None:
+            photo.thumbnail((SIDE, SIDE))
+            tiles.append((photo, textwrap.wrap(one.caption or Path(one.path).name, LETTERS)[:LINES]))
+    font = ImageFont.load_default(12)
+    tall = SIDE + LINES * 15 + GAP
+    down = -(-len(tiles) // ACROSS)
+    sheet = Image.new("RGB", (ACROSS * (SIDE + GAP) + GAP, 40 + max(1, down) * tall), "white")
+    draw = ImageDraw.Draw(sheet)
+    draw.text((GAP, GAP), asked, fill="black", font=ImageFont.load_default(16))
+    for place, (photo, lines) in enumerate(tiles):
+        left, top = GAP + place % ACROSS * (SIDE + GAP), 40 + place // ACROSS * tall
+        sheet.paste(photo, (left + (SIDE - photo.width) // 2, top + (SIDE - photo.height) // 2))
+        draw.text((left, top + SIDE + 3), "\n".join(lines), fill="black", font=font)
+    with atomic_path(out) as partial:
+        sheet.save(partial, "PNG")

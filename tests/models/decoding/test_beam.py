@@ -1,0 +1,190 @@
+"""Beam search against trying every sentence, against a one-image loop, and its options."""
+
+from itertools import pairwise, product
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tellapart.core.errors import InputError
+from tellapart.models.decoding import Constraints, bad_endings, beam, beams, diverse_beams, greedy, log_prob, with_start
+from tellapart.models.decoding.constraints import barred, most_barred
+from tellapart.text.vocabulary import END, PAD, START, UNK, Vocabulary
+from tiny_captioners import TableCaptioner, numbered_images, random_table
+
+WORDS = 7  # four special tokens and three words
+
+
+def exhaustive(captioner: TableCaptioner, image: int, max_words: int, power: float = 0.0) -> float:
+    """The score of the best sentence of all with at most `max_words` words, by trying each."""
+    table = captioner.table[image].log_softmax(-1)
+    best = -float("inf")
+    for length in range(max_words + 1):
+        for words in product(range(4, WORDS), repeat=length):
+            sentence = [*words, END]
+            score = sum(float(table[a, b]) for a, b in zip([START, *sentence], sentence)) / len(sentence) ** power
+            best = max(best, score)
+    return best
+
+
+def words_of(row: torch.Tensor) -> list[int]:
+    return [word for word in row.tolist() if word != PAD]
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), max_words=st.integers(0, 4), power=st.sampled_from([0.0, 1.0]))
+def test_wide_beam_is_exhaustive(seed: int, max_words: int, power: float) -> None:
+    """A beam that holds every prefix (1 + 3 + 9 + 27 + 81 of them) misses nothing, with or without length norm."""
+    captioner = random_table(3, WORDS, seed)
+    found = beam(captioner, numbered_images(3), width=130, length_power=power, max_words=max_words)
+    for image in range(3):
+        score = float(found.log_probability[image]) / len(words_of(found.tokens[image])) ** power
+        assert score == pytest.approx(exhaustive(captioner, image, max_words, power), abs=1e-4)
+
+
+def one_by_one(captioner: TableCaptioner, image: int, width: int, max_words: int) -> list[tuple[float, list[int]]]:
+    """Beam search in plain Python: finished sentences stay in the beam and compete."""
+    table = captioner.table[image].log_softmax(-1)
+    held = [(0.0, [START])]
+    for time in range(max_words + 1):
+        longer = []
+        for score, words in held:
+            if words[-1] == END:
+                longer.append((score, words))
+                continue
+            for word in [END] if time == max_words else [END, *range(4, WORDS)]:
+                longer.append((score + float(table[words[-1], word]), [*words, word]))
+        held = sorted(longer, key=lambda pair: -pair[0])[:width]
+    return [(score, words[1:]) for score, words in held]
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), width=st.integers(1, 4))
+def test_batched_beam_equals_plain_loop(seed: int, width: int) -> None:
+    captioner = random_table(5, WORDS, seed)
+    found = beams(captioner, numbered_images(5), width=width, max_words=6)
+    for image in range(5):
+        for place, (score, words) in enumerate(one_by_one(captioner, image, width, 6)):
+            row = image * width + place
+            # Sentences with the same pairs of words in another order tie; their scores do not depend on the order.
+            assert float(found.log_probability[row]) == pytest.approx(score, abs=1e-4)
+            assert len(words_of(found.tokens[row])) == len(words)
+
+
+def test_beam_of_one_is_greedy() -> None:
+    captioner, images = random_table(8, 12, 3), numbered_images(8)
+    first, second = greedy(captioner, images), beam(captioner, images, width=1)
+    longest = min(first.tokens.shape[1], second.tokens.shape[1])
+    assert torch.equal(first.tokens[:, :longest], second.tokens[:, :longest])
+    torch.testing.assert_close(first.log_probability, second.log_probability)
+
+
+def test_log_probability_and_attention_come_along() -> None:
+    """The figures are those of log_prob, and each word has the attention of the step that said it."""
+    captioner, images = random_table(6, 12, 5), numbered_images(6)
+    found = beams(captioner, images, width=3)
+    owner = torch.arange(6).repeat_interleave(3)
+    torch.testing.assert_close(found.log_probability, log_prob(captioner, images, with_start(found.tokens), owner))
+    assert found.attention is not None
+    before = with_start(found.tokens)[:, :-1]
+    real = found.tokens != PAD
+    expected = torch.nn.functional.one_hot(before % 3, 3).float() * real.unsqueeze(-1)
+    torch.testing.assert_close(found.attention, expected)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_special_tokens_are_never_said(seed: int) -> None:
+    captioner = random_table(10, 12, seed)
+    captioner.table[:, :, [PAD, START, UNK]] += 20  # what the model would love to say
+    for found in (beams(captioner, numbered_images(10), 4), diverse_beams(captioner, numbered_images(10), 4, 2)):
+        for row in found.tokens:
+            words = words_of(row)
+            assert words[-1] == END and not {PAD, START, UNK, END} & set(words[:-1])
+
+
+def test_no_repeated_pairs() -> None:
+    captioner = random_table(6, 9, 1)
+    captioner.table[:, :, END] -= 20
+    free = beam(captioner, numbered_images(6), max_words=15)
+    bound = beam(captioner, numbered_images(6), max_words=15, constraints=Constraints(no_repeat=2))
+
+    def repeats(tokens: torch.Tensor) -> bool:
+        pairs = list(zip(tokens.tolist(), tokens.tolist()[1:]))
+        pairs = [pair for pair in pairs if PAD not in pair]
+        return len(pairs) != len(set(pairs))
+
+    assert any(repeats(row) for row in free.tokens)
+    assert not any(repeats(row) for row in bound.tokens)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), no_repeat=st.integers(0, 3), endings=st.sampled_from([(), (4,), (4, 5)]))
+def test_never_more_barred_than_counted(seed: int, no_repeat: int, endings: tuple[int, ...]) -> None:
+    """Beam search looks among so many more words as may be barred; with one fewer it could run out of them."""
+    constraints = Constraints(no_repeat, endings)
+    said = torch.randint(4, 7, (20, seed % 8), generator=torch.Generator().manual_seed(seed))
+    assert int(barred(30, said, constraints).sum(1).max()) <= most_barred(said.shape[1], constraints)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10_000), width=st.integers(1, 3))
+def test_constrained_beam_equals_barred_logits(seed: int, width: int) -> None:
+    """Forbidding pairs to occur twice leaves the best of what is allowed: by a plain loop over one image's table."""
+    captioner = random_table(1, WORDS, seed)
+    table = captioner.table[0].log_softmax(-1)
+    held = [(0.0, [START])]
+    for time in range(6):
+        longer = []
+        for score, words in held:
+            if words[-1] == END:
+                longer.append((score, words))
+                continue
+            pairs = set(pairwise(words[1:]))
+            for word in [END] if time == 5 else [END, *range(4, WORDS)]:
+                if time == 5 or (words[-1], word) not in pairs:
+                    longer.append((score + float(table[words[-1], word]), [*words, word]))
+        held = sorted(longer, key=lambda pair: -pair[0])[:width]
+    found = beams(captioner, numbered_images(1), width, max_words=5, constraints=Constraints(no_repeat=2))
+    for place, (score, _) in enumerate(held):
+        assert float(found.log_probability[place]) == pytest.approx(score, abs=1e-4)
+
+
+def test_no_bad_endings() -> None:
+    vocabulary = Vocabulary.from_words(["dog", "with", "a", "runs"])
+    assert set(bad_endings(vocabulary)) == {vocabulary.ids["with"], vocabulary.ids["a"]}
+    captioner = random_table(6, 8, 2, sharpness=0.1)
+    captioner.table[:, vocabulary.ids["a"], END] += 5
+    captioner.table[:, :, vocabulary.ids["a"]] += 3
+    free = beam(captioner, numbered_images(6), max_words=8)
+    bound = beam(
+        captioner, numbered_images(6), max_words=8, constraints=Constraints(bad_endings=bad_endings(vocabulary))
+    )
+    assert any([START, *words_of(row)][-2] in bad_endings(vocabulary) for row in free.tokens)
+    assert not any(
+        [START, *words_of(row)][-2] in bad_endings(vocabulary) for row in bound.tokens if len(words_of(row)) < 9
+    )
+
+
+def test_diverse_beams_differ_more() -> None:
+    """With a strong penalty the groups begin with different words; with none all groups find the same."""
+    captioner, images = random_table(4, 12, 7), numbered_images(4)
+    apart = diverse_beams(captioner, images, width=4, groups=4, diversity=50.0).tokens.view(4, 4, -1)
+    alike = diverse_beams(captioner, images, width=4, groups=4, diversity=0.0).tokens.view(4, 4, -1)
+    for image in range(4):
+        assert len(set(apart[image, :, 0].tolist())) == 4
+        assert len({tuple(row) for row in alike[image].tolist()}) == 1
+
+
+def test_diverse_beams_with_one_group_are_beams() -> None:
+    captioner, images = random_table(4, 12, 9), numbered_images(4)
+    plain, diverse = beams(captioner, images, width=3), diverse_beams(captioner, images, width=3, groups=1)
+    torch.testing.assert_close(plain.log_probability, diverse.log_probability)
+
+
+def test_bad_widths_are_refused() -> None:
+    captioner, images = random_table(2, 9, 0), numbered_images(2)
+    with pytest.raises(InputError, match="width of at least 1"):
+        beams(captioner, images, width=0)
+    with pytest.raises(InputError, match="groups"):
+        diverse_beams(captioner, images, width=4, groups=3)
