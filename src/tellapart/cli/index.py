@@ -7,8 +7,7 @@ import functools
 import json as json_text
 import math
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,6 +17,7 @@ import tyro
 
 from tellapart.core.device import usable_device
 from tellapart.core.errors import InputError
+from tellapart.core.progress import progress_bar
 from tellapart.runs.bundled import PREFIX
 from tellapart.search.ann import EXACT_BELOW, Built, build_if_large, built, sample_queries
 from tellapart.search.embedder import Embedder, Embeds
@@ -78,7 +78,7 @@ def index(options: IndexOptions) -> Changes:
 
         return ray_engine(make, contents, options.workers or 2, options.chunk, options.gpus)
 
-    with _counting(options.progress) as tick:
+    with progress_bar(None, "indexing", enabled=options.progress, unit="photos") as tick:
         changes = update_index(store, options.folders, engine_for, options.chunk, options.forget, tick)
     made = build_if_large(store, sample_queries(store, embedder.words)) if len(store) >= EXACT_BELOW else None
     _tell(changes, made, len(store), options)
@@ -108,17 +108,6 @@ def _tell(changes: Changes, made: Built | None, photos: int, options: IndexOptio
         print(f"  left out: {fault}", file=sys.stderr)
     if len(changes.faults) > 10:
         print(f"  left out: {len(changes.faults) - 10} more", file=sys.stderr)
-
-
-@contextmanager
-def _counting(shown: bool) -> Iterator[Callable[[int], None]]:
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.completed} photos"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not shown, transient=True) as bar:
-        task = bar.add_task("indexing", total=None)
-        yield lambda photos: bar.advance(task, photos)
 
 
 @dataclass(frozen=True)

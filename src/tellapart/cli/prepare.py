@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,6 +11,7 @@ from tyro.conf import Positional, arg
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import read_json
+from tellapart.core.progress import progress_bar
 from tellapart.data.assemble import assemble, decide_splits, parse_shares
 from tellapart.data.finish import count_vocabulary, drop_unspeakable, finish_pack
 from tellapart.data.joins import join_corpus, join_detections, join_entities
@@ -126,8 +125,8 @@ def _prepare_source(path: Path, options: PrepareOptions) -> Pack:
     splits = decide_splits(source, shares, options.seed, options.join_restval)
     if options.corpus is not None:
         join_corpus(options.corpus, options.encoding, source, splits[1])
-    with _progress(len(source.images), quiet=options.json) as tick:
-        assembled = assemble(source, rules, splits, options.check, options.keep_uncaptioned, tick)
+    with progress_bar(len(source.images), "checking images", enabled=not options.json) as advance:
+        assembled = assemble(source, rules, splits, options.check, options.keep_uncaptioned, advance)
 
     folder = path if path.is_dir() else path.parent
     detections = join_detections(options.detections, options.encoding, folder, assembled)
@@ -157,18 +156,3 @@ def choose_rules(options: PrepareOptions) -> tuple[TextRules, Vocabulary | None]
     if changed.get("max_length") == 0:
         changed["max_length"] = None
     return replace(rules, **changed), vocabulary
-
-
-@contextlib.contextmanager
-def _progress(total: int, quiet: bool) -> Iterator[Callable[[], None]]:
-    """A bar on stderr while images are looked at."""
-    if quiet or not total:
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("looking at images"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda: bar.advance(task)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tellapart.core.errors import InputError
+from tellapart.core.progress import Advance
 from tellapart.data.pack import NO_IMAGE, Caption, PackImage
 from tellapart.data.readers.source import NO_NUMBER, UNKNOWN_SPLIT, Skipped, Source, SourceCaption, SourceImage
-from tellapart.images.finding import Check, ImageFileIndex, NamedFiles, check_images
+from tellapart.images.checking import Check, check_images
+from tellapart.images.file_index import ImageFileIndex, NamedFiles
 from tellapart.text.rules import TextRules
 
 CORPUS = "corpus"
@@ -83,7 +85,7 @@ def assemble(
     splits: tuple[list[str], list[str]],
     check: Check,
     keep_uncaptioned: bool,
-    tick: Callable[[], None],
+    advance: Advance,
 ) -> Assembled:
     result = Assembled(root=source.root.resolve(), skipped=list(source.skipped))
     index = None if not source.images else (NamedFiles if source.by_path else ImageFileIndex)(result.root)
@@ -94,7 +96,7 @@ def assemble(
         result.skipped += [Skipped("bad file name", name, name, reason) for name in sorted(index.misnamed)]
     captioned = _with_words(source, rules, result)
     placed = _locate(source, splits[0], index, captioned, keep_uncaptioned, result) if index is not None else []
-    checked = check_images([result.root / file for _, _, file in placed], check, tick)
+    checked = check_images([result.root / file for _, _, file in placed], check, advance)
     rows: dict[str, int] = {}
     for (image, split, file), found in zip(placed, checked, strict=True):
         if found.fault:

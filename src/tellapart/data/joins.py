@@ -12,7 +12,7 @@ from tellapart.data.readers import corpus
 from tellapart.data.readers.detections import KnownImage, find_detections, read_detections
 from tellapart.data.readers.entities import find_entities, read_entities
 from tellapart.data.readers.source import ReaderOptions, Source
-from tellapart.images.finding import image_stem
+from tellapart.images.formats import image_stem
 from tellapart.text.rules import TextRules
 
 

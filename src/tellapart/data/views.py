@@ -84,7 +84,7 @@ class PixelReader:
 
     def _one(self, row: int, view: View) -> Tensor:
         # Pillow is wanted only here: stages that read features train without it.
-        from tellapart.images.squares import read_middle, read_part
+        from tellapart.images.decoding import read_middle, read_part
 
         path, side = self.pack.image_path(row), self.views.pixels
         square = read_middle(path, side) if view.part is None else read_part(path, side, view.part)

@@ -1,9 +1,9 @@
 """Self-retrieval (paper 1, section 4.1): does a caption find the image it was written for among all others?
 
 Every caption is scored with every image by the captioner itself, ln p(c | I_j): a thousand captions and images are
-a million sentences. Three things make that quick: the tree of prefixes (`models.decoding.prefixes`), so that words captions
-share are read once an image; an image's side computed once; and the words' share of a step computed once for all
-images where the captioner can (`advance`).
+a million sentences. Three things make that quick: the tree of prefixes (`models.decoding.prefixes`), so that words
+that captions share are read once per image; an image's side computed once; and the words' share of a step computed once
+for all images where the captioner can (`advance`).
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ from tellapart.core.errors import InputError
 from tellapart.core.files import flush, read_json, write_json
 from tellapart.data.pack import Detections, Pack
 from tellapart.features.backbones import IMAGENET_MEAN, IMAGENET_STD
-from tellapart.images.squares import UnreadableImage, read_image
+from tellapart.images.decoding import read_image
+from tellapart.images.opening import UnreadableImage
 
 CHUNK = 32
 """Images between two writes."""
@@ -108,7 +109,7 @@ def detect(
     count: int = 36,
     workers: int = 1,
     overwrite: bool = False,
-    tick: Callable[[int], None] = lambda images: None,
+    advance: Callable[[int], None] = lambda images: None,
 ) -> None:
     """Write the detector's `count` best boxes of every image into the pack; nothing to do where they are already."""
     final, partial = pack.folder / "detections.jsonl", pack.folder / ".detections.partial.jsonl"
@@ -124,7 +125,7 @@ def detect(
     detector = load_detector(name)
     detector.network.to(device)
     done = _resume(partial, facts)
-    tick(done)
+    advance(done)
 
     def look(row: int) -> Detections:
         if torch.device(device).type == "cpu":
@@ -141,7 +142,7 @@ def detect(
                 rows = range(first, min(first + CHUNK, len(pack.images)))
                 file.writelines(_stored(found) for found in pool.map(look, rows))
                 file.flush()
-                tick(len(rows))
+                advance(len(rows))
     except UnreadableImage as error:
         raise InputError(f"{error}; mend it and run the same command again, or prepare the pack without it.") from error
     finally:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,14 +16,15 @@ import torch
 
 from tellapart.core.device import usable_device
 from tellapart.core.errors import InputError
+from tellapart.core.progress import progress_bar
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.features.backbones import Backbone, load_backbone, short_name
 from tellapart.features.pipeline import Pipeline, Target
 from tellapart.features.regions import Regions, choose_regions
 from tellapart.features.store_writer import StorePlan, StoreWriter
-from tellapart.images.folders import photo_suffixes
-from tellapart.images.squares import Resize
+from tellapart.images.decoding import Resize
+from tellapart.images.formats import image_suffixes
 
 KINDS = ("vector", "grid", "regions")
 CPU_BATCH, ACCELERATOR_BATCH = 4, 64
@@ -99,7 +98,7 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
             f"({', '.join(pack.feature_names()) or 'none'})."
         )
     _check_region_options(options, kinds)
-    photo_suffixes()  # registers plugins, so that whatever could be indexed can be extracted
+    image_suffixes()  # registers plugins, so that whatever could be indexed can be extracted
     device = usable_device(options.device)
     backbone = load_backbone(options.backbone).to(device)
     if options.cut:
@@ -137,8 +136,11 @@ def extract(options: ExtractSettings) -> tuple[FeatureStore, ...]:
                 targets.append(Target(kind, flipped, StoreWriter(pack.feature_folder(name), plan, options.overwrite)))
         names = len(label_names) if options.named else 0
         pipeline = Pipeline(pack, backbone, targets, resize, regions, options.cut, options.cells, names)
-        with _progress(options.progress, pipeline, len(pack.images)) as tick:
-            pipeline.run(options.workers or cores(), tick)
+        left = sum(len(targets[0].writer.plan.images_of(unit)) for unit in pipeline.missing_units())
+        label = "extracting " + ", ".join(target.writer.folder.name for target in targets)
+        images, shown = len(pack.images), options.progress and left > 0
+        with progress_bar(images, label, enabled=shown, done=images - left, unit="images") as advance:
+            pipeline.run(options.workers or cores(), advance)
         _reject_faults(pipeline.faults, pack)
         return _told(tuple(target.writer.finish() for target in targets), options.progress)
     finally:
@@ -258,33 +260,3 @@ def _reject_faults(faults: list[str], pack: Pack) -> None:
         f"{len(faults)} of the {len(pack.images)} images of {pack.folder} cannot be read: {shown}. Everything else "
         "is done and kept: mend these files and run the same command again, or prepare the pack anew without them."
     )
-
-
-@contextmanager
-def _progress(shown: bool, pipeline: Pipeline, images: int) -> Iterator[Callable[[int], None]]:
-    """A bar with the rate and the time left, counted from where an earlier run stopped."""
-    if not shown:
-        yield lambda done: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    plan = pipeline.targets[0].writer.plan
-    left = sum(len(plan.images_of(unit)) for unit in pipeline.missing_units())
-    names = ", ".join(target.writer.folder.name for target in pipeline.targets)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=not left, speed_estimate_period=20) as bar:
-        task = bar.add_task(f"extracting {names}", total=images, completed=images - left, rate="")
-
-        def tick(done: int) -> None:
-            bar.advance(task, done)
-            speed = bar.tasks[0].speed
-            bar.update(task, rate=f"{speed:.0f} images/s" if speed else "")
-
-        yield tick

@@ -23,7 +23,8 @@ from tellapart.features.backbones import Backbone
 from tellapart.features.regions import Regions
 from tellapart.features.rows import ROW_MAKERS, see
 from tellapart.features.store_writer import Rows, StoreWriter
-from tellapart.images.squares import Resize, UnreadableImage, read_square, stacked
+from tellapart.images.decoding import Resize, read_square, stacked
+from tellapart.images.opening import UnreadableImage
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class Pipeline:
         finished = set.intersection(*(target.writer.finished for target in self.targets))
         return [unit for unit in range(plan.units) if unit not in finished]
 
-    def run(self, workers: int, tick: Callable[[int], None] = lambda images: None) -> None:
-        """Write every missing unit; `tick` hears how many images are done. Unreadable images go into `faults`."""
+    def run(self, workers: int, advance: Callable[[int], None] = lambda images: None) -> None:
+        """Write every missing unit; `advance` hears how many images are done. Unreadable images go into `faults`."""
         units = iter(self.missing_units())
         guard, stop = threading.Lock(), threading.Event()
 
@@ -77,7 +78,7 @@ class Pipeline:
                 torch.set_num_threads(1)
             for unit in _shared(units, guard, stop):
                 try:
-                    tick(self._do(unit))
+                    advance(self._do(unit))
                 except BaseException:
                     stop.set()
                     raise

@@ -27,8 +27,9 @@ from tellapart.features.detectors import Detector, load_detector
 from tellapart.features.extraction import ACCELERATOR_BATCH, CPU_BATCH, KINDS, cores
 from tellapart.features.regions import Regions, choose_regions
 from tellapart.features.rows import ROW_MAKERS, see
-from tellapart.images.folders import photo_suffixes, why_unreadable
-from tellapart.images.squares import Resize, Square, UnreadableImage, read_square, stacked
+from tellapart.images.decoding import Resize, Square, read_square, stacked
+from tellapart.images.formats import image_suffixes
+from tellapart.images.opening import UnreadableImage, why_unreadable
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class FeatureExtractor:
                 f"({look.preprocessing}); use the same weights and version."
             )
         self.detector = self._detector()
-        photo_suffixes()  # so that Pillow knows its plugins before the first photo
+        image_suffixes()  # so that Pillow knows its plugins before the first photo
         # On a CPU every worker has its own core; on an accelerator they decode, and take turns at the network.
         on_cpu = self.device.type == "cpu"
         self.unit = CPU_BATCH if on_cpu else ACCELERATOR_BATCH

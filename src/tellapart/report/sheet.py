@@ -7,8 +7,7 @@ from pathlib import Path
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_path, write_text
-from tellapart.images.folders import open_photo
-from tellapart.images.squares import UnreadableImage
+from tellapart.images.opening import UnreadableImage, open_image
 from tellapart.report.page import figure, page, row
 from tellapart.search.query import Found
 from tellapart.search.store import inside
@@ -47,7 +46,7 @@ def _png(found: Sequence[Found], asked: str, out: Path) -> None:
     for one in found:
         file = inside(one.path, one.folder)
         try:
-            photo = open_photo(file) if file is not None else None
+            photo = open_image(file) if file is not None else None
         except UnreadableImage:
             photo = None
         if photo is not None:

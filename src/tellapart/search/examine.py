@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tellapart.images.folders import photo_suffixes
+from tellapart.images.formats import image_suffixes
 from tellapart.images.orientation import upright_size
 
 EXIF_BLOCK, TAKEN, CHANGED = 0x8769, 0x9003, 0x0132
@@ -32,7 +32,7 @@ def examine(path: Path) -> FileFacts:
     """Read one file's facts; OSError where it cannot be read. A file that is no image has no measures."""
     from PIL import Image
 
-    photo_suffixes()  # registers plugins
+    image_suffixes()  # registers plugins
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
         content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tellapart.images.finding import unwritable_name
+from tellapart.images.formats import name_fault
 from tellapart.search.examine import FileFacts, examine
 from tellapart.search.store import inside
 
@@ -36,7 +36,7 @@ Engine = Callable[[Iterator[list[Photo]]], Iterator[list[Examined]]]
 
 def examine_file(photo: Photo) -> Examined:
     """A photo's facts, not looked at yet."""
-    if fault := unwritable_name(photo.path):
+    if fault := name_fault(photo.path):
         return Examined(photo, None, fault=fault)
     if inside(photo.path, photo.folder) is None:
         return Examined(photo, None, fault=f"{photo.path} is gone, is no file, or leads out of {photo.folder}")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.images.folders import photos_in
+from tellapart.images.folders import images_in
 from tellapart.search.examined import Engine, Examined, Photo
 from tellapart.search.known import Known, read_known
 from tellapart.search.store import Store
@@ -133,7 +133,7 @@ def _walk(roots: Sequence[str], unread: Unread) -> Iterator[Photo]:
     """Each photo once, though folders may lie in one another: it belongs to the outermost that was named."""
     outermost = [root for root in dict.fromkeys(roots) if not any(_within(root, other) for other in roots)]
     for root in outermost:
-        for path in photos_in(Path(root), unread.add):
+        for path in images_in(Path(root), unread.add):
             yield Photo(str(path), root)
 
 
@@ -234,7 +234,7 @@ def _reject_emptied(store: Store, roots: Sequence[str], gone: Sequence[str], for
     if forget or not gone:
         return
     for root in roots:
-        if any(path.startswith(root + os.sep) for path in gone) and next(photos_in(Path(root)), None) is None:
+        if any(path.startswith(root + os.sep) for path in gone) and next(images_in(Path(root)), None) is None:
             raise InputError(
                 f"{root} holds no photos now, but photos of it are in the index {store.where}. If its disk is not "
                 "mounted, mount it; if they are meant to go, say --forget."

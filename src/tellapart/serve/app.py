@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from tellapart.core.errors import InputError
-from tellapart.images.squares import UnreadableImage
+from tellapart.images.opening import UnreadableImage
 from tellapart.search.query import Filters
 from tellapart.serve import answers
 from tellapart.serve.answers import About, Described, FoundPhotos, NewCaption, PhotoDetails, Problem

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from tellapart.core.types import Images
-from tellapart.images.squares import UnreadableImage
+from tellapart.images.opening import UnreadableImage
 from tellapart.inference.caption_generator import CaptionGenerator, Sentences
 from tellapart.inference.distinctive import nearest
 from tellapart.inference.neighbours import SAME_WITHIN

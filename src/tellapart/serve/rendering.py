@@ -6,7 +6,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tellapart.images.squares import UnreadableImage, read_image
+from tellapart.images.decoding import read_image
+from tellapart.images.opening import UnreadableImage
 from tellapart.serve.recent import Recent
 
 if TYPE_CHECKING:

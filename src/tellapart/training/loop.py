@@ -164,7 +164,7 @@ def _epoch(
     sums = {name: torch.tensor(value, dtype=torch.float64).to(context.device) for name, value in position.sums.items()}
     learner.wrapped.train()
     batches = timed(prefetched(context.batches, draws[position.step :]))
-    for batch, wait in runtime.progress.over(batches, steps, title, position.step):
+    for batch, wait in runtime.progress.track(batches, steps, title, position.step):
         waited += wait
         progress = (position.epoch + position.step / steps) / stage.epochs
         factor = rate_factor(stage.schedule, position.epoch, stage.epochs, position.updates, progress)
@@ -188,7 +188,7 @@ def _epoch(
         if position.step % 20 == 0 or position.step == 1:
             # Only here do we ask a GPU for numbers: asking at every step would make it wait for us.
             numbers = _finite({name: value.item() for name, value in figures.items()}, stage)
-            runtime.progress.say(**numbers)
+            runtime.progress.values(**numbers)
             if runtime.log:
                 runtime.log.write(stage=stage.name, epoch=position.epoch, total=position.total, **numbers)
         due = last and position.step < steps and time.monotonic() - learner.saved > runtime.save_every

@@ -108,7 +108,7 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
         rehearse(recipe, chosen, left, partial(context_of, settings=_small(settings)))
     barrier()  # all have looked at the folder before it changes
     position, checkpoint, log = _begin(recipe, chosen, settings, pack, store)
-    progress = Progress(settings.quiet or not us.is_main)
+    progress = Progress(enabled=us.is_main and not settings.quiet)
 
     for index, stage in enumerate(recipe.stages):
         if stage.name not in chosen:

@@ -20,7 +20,7 @@ from tellapart.core.errors import InputError
 from tellapart.data.pack import Detections
 from tellapart.data.readers.coco_categories import CATEGORIES
 from tellapart.data.readers.source import Skipped, Source, json_lines, read_json_text
-from tellapart.images.finding import image_stem
+from tellapart.images.formats import image_stem
 
 Box = tuple[float, float, float, float]
 

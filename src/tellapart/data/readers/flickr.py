@@ -8,7 +8,7 @@ from pathlib import Path
 from tellapart.core.errors import InputError
 from tellapart.core.text_files import read_text
 from tellapart.data.readers.source import UNKNOWN_SPLIT, ReaderOptions, Source, SourceCaption, SourceImage
-from tellapart.images.finding import image_stem
+from tellapart.images.formats import image_stem
 
 SPLIT_LIST = re.compile(r"^(?:.*[._-])?(train|dev|val|test)(?:_?images|_?list)?\.txt$", re.IGNORECASE)
 SPLIT_NAMES = {"train": "train", "dev": "val", "val": "val", "test": "test"}

@@ -10,7 +10,8 @@ from pathlib import Path
 from tellapart.core.errors import InputError
 from tellapart.core.text_files import read_text
 from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourceImage, json_lines
-from tellapart.images.finding import EXTENSIONS, ImageFileIndex, image_stem
+from tellapart.images.file_index import ImageFileIndex
+from tellapart.images.formats import SUFFIXES, image_stem
 
 TABLES = (".csv", ".tsv", ".jsonl")
 IMAGE_COLUMNS = (
@@ -109,11 +110,7 @@ def _csv_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[Ro
         header = next(reader, None)
         if header is None:
             raise InputError(f"{path} is empty; it should name an image and a caption on each line.")
-        if (
-            len(header) > 1
-            and "." + header[0].rpartition(".")[2].lower() in EXTENSIONS
-            and options.image_column is None
-        ):
+        if len(header) > 1 and "." + header[0].rpartition(".")[2].lower() in SUFFIXES and options.image_column is None:
             header, reader = (
                 ["image", "caption"] + [""] * (len(header) - 2),
                 csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True),

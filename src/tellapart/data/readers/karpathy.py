@@ -16,7 +16,7 @@ from tellapart.data.readers.source import (
     read_json_text,
     whole_number,
 )
-from tellapart.images.finding import image_stem
+from tellapart.images.formats import image_stem
 
 
 def dataset_file(folder: Path) -> Path | None:

@@ -21,7 +21,7 @@ from tellapart.data.readers.source import (
     json_lines,
     read_json_text,
 )
-from tellapart.images.finding import image_stem
+from tellapart.images.formats import image_stem
 
 SPLITS = (("train", "train"), ("test1", "test"), ("test2", "test2"), ("val", "val"), ("dev", "val"), ("test", "test"))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.data.pack import PackImage
-from tellapart.images.finding import image_stem
+from tellapart.images.formats import image_stem
 
 BOX_TOLERANCE = 0.02
 """Detectors overshoot the edge by a pixel or two; more than this share of a side means a wrong image size."""

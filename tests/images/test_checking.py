@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from tellapart.images.finding import ImageFileIndex, check_image
+from tellapart.images.checking import check_image
+from tellapart.images.file_index import ImageFileIndex
 
 
 def save(path: Path, size: tuple[int, int] = (60, 40), **how: object) -> Path:

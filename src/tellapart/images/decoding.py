@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from PIL import Image
 from torch import Tensor
 
-from tellapart.core.errors import InputError
-from tellapart.images.finding import BROKEN
+from tellapart.images.checking import DECODING_ERRORS
+from tellapart.images.opening import UnreadableImage
 from tellapart.images.orientation import upright
 from tellapart.images.preprocessing import Interpolation, Preprocessing
 
@@ -28,10 +28,6 @@ Box = tuple[float, float, float, float]
 SLIM = 50
 """Times as long as wide: of images beyond that only the middle is brought to a network's size."""
 WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
-
-
-class UnreadableImage(InputError):
-    """A file that is missing, truncated or not an image."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,7 @@ def read_image(path: Path, short: int) -> np.ndarray:
             return np.array(upright(opened))
     except FileNotFoundError as error:
         raise UnreadableImage(f"{path} does not exist") from error
-    except (*BROKEN, Image.DecompressionBombError) as error:
+    except (*DECODING_ERRORS, Image.DecompressionBombError) as error:
         raise UnreadableImage(f"{path} cannot be opened as an image ({error})") from error
 
 
