@@ -19,8 +19,11 @@ from tellapart.data.pack import Pack, check_overwrite
 from tellapart.data.prepare_report import print_report
 from tellapart.data.readers import READERS, ReaderOptions, recognise
 from tellapart.runs.bundled import run_folder
+from tellapart.search import captioned_photos
 from tellapart.text.rules import TextRules, preset
 from tellapart.text.vocabulary import Vocabulary
+
+ALL_READERS = {"index": captioned_photos.READER, **READERS}
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ def prepare(options: PrepareOptions) -> Pack:
 
 def _prepare_source(path: Path, options: PrepareOptions) -> Pack:
     rules, vocabulary = choose_rules(options)
-    form = recognise(path) if options.format == "auto" else options.format
+    form = recognise(path, ALL_READERS) if options.format == "auto" else options.format
     if not path.exists():
         raise InputError(f"{path} does not exist; check the path.")
     reader_options = ReaderOptions(
@@ -120,7 +123,7 @@ def _prepare_source(path: Path, options: PrepareOptions) -> Pack:
         options.images,
         options.keep_uncaptioned,
     )
-    source = READERS[form].read(path, reader_options)
+    source = ALL_READERS[form].read(path, reader_options)
     shares = parse_shares("0.99/0.01" if form == "corpus" and options.split == "0.8/0.1/0.1" else options.split)
     splits = decide_splits(source, shares, options.seed, options.join_restval)
     if options.corpus is not None:

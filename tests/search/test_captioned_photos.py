@@ -11,7 +11,7 @@ from embeds_colours import Colours, fill, paint
 from tellapart.cli.prepare import PrepareOptions, prepare
 from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
-from tellapart.data.readers import recognise
+from tellapart.search.captioned_photos import recognise
 from tellapart.search.store import Store
 
 TINTS = {"a/red": (200, 0, 0), "a/green": (0, 200, 0), "b/blue": (0, 0, 200), "b/dark": (40, 0, 0)}
@@ -37,7 +37,7 @@ def test_what_people_wrote(index: Store, tmp_path: Path) -> None:
     """Both copies of the red photo were mended, one of them otherwise: one image with two captions."""
     for name, words in (("a/red", "My red door."), ("b/copy", "A door."), ("b/blue", "The sea")):
         index.edit(str(tmp_path / f"{name}.png"), words)
-    assert recognise(tmp_path / "index") == "index"
+    assert recognise(tmp_path / "index")
     pack, report = packed(tmp_path)
     assert [pack.image_path(row) for row in range(2)] == [tmp_path / "a" / "red.png", tmp_path / "b" / "blue.png"]
     assert [(c.image, c.text) for c in pack.captions] == [(0, "My red door."), (0, "A door."), (1, "The sea")]

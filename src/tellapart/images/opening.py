@@ -1,0 +1,39 @@
+"""Opening an image file whole, and explaining why a file cannot be opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tellapart.core.errors import InputError
+from tellapart.images.checking import check_image
+from tellapart.images.formats import PLUGINS, image_suffixes
+from tellapart.images.orientation import upright
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+
+class UnreadableImage(InputError):
+    """A file that is missing, truncated or not an image."""
+
+
+def open_image(path: Path) -> Image.Image:
+    """The whole image in RGB, rotated upright as its EXIF orientation says."""
+    from PIL import Image
+
+    image_suffixes()  # registers plugins
+    try:
+        with Image.open(path) as opened:
+            return upright(opened).copy()
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise UnreadableImage(why_unreadable(path, str(error))) from error
+
+
+def why_unreadable(path: Path, otherwise: str) -> str:
+    """Why a file cannot be opened as an image; `otherwise` if decoding it again finds no fault."""
+    suffix = path.suffix.lower()
+    fault = check_image(path, "full").fault or otherwise
+    if suffix in PLUGINS and suffix not in image_suffixes():
+        fault = f"this image format needs a plugin: `pip install {PLUGINS[suffix]}`"
+    return f"{path} cannot be used: {fault}"
