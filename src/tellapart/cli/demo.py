@@ -11,13 +11,13 @@ import shutil
 import sys
 from pathlib import Path
 
+from tellapart.cli.errors import exit_code
 from tellapart.cli.evaluate import EvaluateOptions, evaluate
 from tellapart.cli.extract import ExtractOptions, extract
 from tellapart.cli.index import IndexOptions, index
 from tellapart.cli.report import ReportOptions, report
 from tellapart.cli.samples import EVERYDAY, sample_photos, tell
 from tellapart.cli.serve import ServeOptions
-from tellapart.core.errors import exit_code
 from tellapart.data.scenes import make_scenes
 from tellapart.papers.recipes import find_recipe
 from tellapart.runs.bundled import OPTIONS, is_bundled

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tellapart.core.errors import InputError
+from tellapart.core.errors import Error
 
 Verb = tuple[type, Callable[[Any], Any]]
 
@@ -151,8 +151,10 @@ def main(arguments: list[str] | None = None) -> int:
     options, function = load()
     try:
         function(tyro.cli(options, prog=f"tellapart {arguments[0]}", args=arguments[1:]))
-    except InputError as error:
-        print(f"tellapart {arguments[0]}: {error}", file=sys.stderr)
+    except Error as error:
+        from tellapart.cli.errors import for_command_line, option_names
+
+        print(f"tellapart {arguments[0]}: {for_command_line(error, option_names(options))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(f"tellapart {arguments[0]}: interrupted; what was finished is kept.", file=sys.stderr)

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tellapart.core.errors import InputError, exit_code
+from tellapart.cli.errors import exit_code
+from tellapart.core.errors import InputError
 from tellapart.core.files import write_text
 from tellapart.runs.bundled import is_bundled
 

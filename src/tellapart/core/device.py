@@ -19,5 +19,5 @@ def usable_device(name: str) -> torch.device:
         return torch.zeros(1, device=name).device
     except (RuntimeError, AssertionError) as error:
         raise InputError(
-            f"The device '{name}' cannot be used ({str(error).splitlines()[0]}); try --device cpu."
+            f"The device '{name}' cannot be used ({str(error).splitlines()[0]}); use `device='cpu'`."
         ) from error

@@ -1,9 +1,9 @@
 """Self-retrieval (paper 1, section 4.1): does a caption find the image it was written for among all others?
 
-Every caption is scored with every image by the captioner itself, ln p(c | I_j): a thousand captions and images are
-a million sentences. Three things make that quick: the tree of prefixes (`models.decoding.prefixes`), so that words
-that captions share are read once per image; an image's side computed once; and the words' share of a step computed once
-for all images where the captioner can (`advance`).
+The captioner scores every caption with every image, ln p(c | I_j): a million pairs for a thousand captions and images.
+Three things make that quick. A tree of prefixes (`models.decoding.prefixes`) reads words that captions share once per
+image. The image's part of the state is computed once. Where the captioner can (`advance`), the words' part of a step is
+computed once for all images.
 """
 
 from __future__ import annotations

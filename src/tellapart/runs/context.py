@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import torch
 
+from tellapart.core.errors import InputError
 from tellapart.data.batches import Batches
+from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.data.views import Views
-from tellapart.core.errors import InputError
 from tellapart.objectives.context import Context
 from tellapart.runs.run import Run, inputs_for
-from tellapart.data.feature_store import FeatureStore
 
 
 def context_for(run: Run, pack: Pack, features: str | None = None, device: str = "cpu") -> Context:

@@ -8,9 +8,9 @@ import types
 import typing
 from typing import Any
 
-from tellapart.models.captioners import CAPTIONERS
 from tellapart.core.errors import InputError
 from tellapart.core.fields import first_name, first_value, with_current_names
+from tellapart.models.captioners import CAPTIONERS
 from tellapart.models.matchers import MATCHERS
 from tellapart.objectives import OBJECTIVES
 from tellapart.runs.recipe import Recipe
@@ -24,7 +24,7 @@ def kinds() -> dict[str, type]:
 def to_plain(value: Any, first_names: bool = False) -> Any:
     """Dataclasses to dicts, tuples to lists; models and objectives carry their `kind`.
 
-    With `first_names`, fields go by the name they had at first (`core.fields.renamed`): hashes of recipes stay the same.
+    With `first_names`, fields have their first name (`core.fields.renamed`), so that recipe hashes never change.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         plain = {

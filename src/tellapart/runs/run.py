@@ -22,16 +22,16 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from tellapart.runs.bundled import run_folder
-from tellapart.core.files import atomic_folder, atomic_path, read_json, write_json
-from tellapart.data.pack import Pack
 from tellapart.core.errors import InputError
-from tellapart.text.vocabulary import Vocabulary
+from tellapart.core.files import atomic_folder, atomic_path, read_json, write_json
+from tellapart.data.feature_store import FeatureStore
+from tellapart.data.pack import Pack
+from tellapart.models.inputs import ModelInputs
+from tellapart.runs.bundled import run_folder
 from tellapart.runs.old_names import renamed_weights
 from tellapart.runs.recipe import Recipe, Stage
 from tellapart.runs.registry import recipe_from_plain, to_plain
-from tellapart.models.inputs import ModelInputs
-from tellapart.data.feature_store import FeatureStore
+from tellapart.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
