@@ -10,6 +10,8 @@ import numpy as np
 
 from tellapart.data.pack import Pack
 from tellapart.papers.recipes import find_recipe
+from tellapart.papers.rows import table_row
+from tellapart.reproduce.table import Row, Table
 from tellapart.runs.recipe import Recipe
 from tiny_pack import make_tiny_pack
 
@@ -47,8 +49,12 @@ def shrunk(value: Any) -> Any:
 
 
 def small_recipe(name: str) -> Recipe:
+    """The recipe of this name, shrunk."""
+    return shrunk_recipe(find_recipe(name))
+
+
+def shrunk_recipe(recipe: Recipe) -> Recipe:
     """A recipe of the same stages over shrunk models; parts that are not there to be scaled or frozen are left out."""
-    recipe = find_recipe(name)
     stages = tuple(
         dataclasses.replace(
             stage,
@@ -60,3 +66,15 @@ def small_recipe(name: str) -> Recipe:
         for stage in recipe.stages
     )
     return dataclasses.replace(recipe, stages=stages)
+
+
+def small_row(name: str, recipe: str, overrides: tuple[str, ...] = ()) -> Row:
+    """A row of a table with the shrunk recipe of this name."""
+    row = table_row(name, recipe, overrides)
+    return dataclasses.replace(row, recipe=shrunk_recipe(row.recipe))
+
+
+def small_table(table: Table) -> Table:
+    """The table with shrunk recipes."""
+    rows = (dataclasses.replace(row, recipe=shrunk_recipe(row.recipe)) for row in table.rows)
+    return dataclasses.replace(table, rows=tuple(rows))

@@ -9,14 +9,17 @@ from small_recipes import small_pack, small_recipe
 from tellapart.papers.contrastive_captioning import recipes as contrastive_captioning
 from tellapart.papers.convse import recipes as convse
 from tellapart.papers.ltd import recipes as ltd
-from tellapart.papers.ours import matchers as find_best
-from tellapart.papers.ours import scan
+from tellapart.papers.ours import matcher_recipes, scan_recipes
 from tellapart.papers.recipes import RECIPES
 from tellapart.runs.registry import recipe_from_plain, to_plain
 from tellapart.training.train import TrainSettings, train_recipe
 
 # Recipes of grounded captioning and R2M need packs of their own: test_grounded_captioning, test_r2m_recipes.
-TRAINED = [recipe.name for paper in (convse, ltd, scan, find_best, contrastive_captioning) for recipe in paper.RECIPES]
+TRAINED = [
+    recipe.name
+    for paper in (convse, ltd, scan_recipes, matcher_recipes, contrastive_captioning)
+    for recipe in paper.RECIPES
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,12 @@
 """A small pack, and tables whose recipes are shrunk to train in a moment."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from small_recipes import small_pack, small_recipe
-from tellapart.reproduce import jobs
+from small_recipes import small_pack, small_table
+from tellapart.papers import tables
 
 
 @pytest.fixture(scope="package")
@@ -14,8 +15,9 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def small_models() -> object:
-    """Tables look recipes up by name: let them find the shrunk ones, in test files that ask for it."""
+def small_models() -> Iterator[None]:
+    """Commands find tables by name: the rows of those they find have shrunk recipes, in test files that ask for it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jobs, "find_recipe", small_recipe)
+        for name, table in tables.TABLES.items():
+            patch.setitem(tables.TABLES, name, small_table(table))
         yield

@@ -34,12 +34,12 @@ def test_table_within_a_budget(pack: Path, tmp_path: Path, capsys: pytest.Captur
     ("arguments", "says"),
     [
         ([], "Name a table"),
-        (["convse/table9"], "There is no table"),
+        (["convse/table9"], "Unknown table"),
         (["convse/table3"], "Say which pack"),
     ],
 )
 def test_says_what_is_missing(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str], pack: Path) -> None:
-    data = ["--data", str(pack)] if says == "There is no table" else []
+    data = ["--data", str(pack)] if says == "Unknown table" else []
     assert main(["reproduce", *arguments, *data]) == 1
     assert says in capsys.readouterr().err
 

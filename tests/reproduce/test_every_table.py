@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from scenes_packs import paired_scenes, unpaired_scenes
-from small_recipes import small_recipe
+from small_recipes import small_recipe, small_table
 from tellapart.cli.reproduce import _data
 from tellapart.data.pack import Pack
 from tellapart.models.matchers.scan import SCAN
@@ -28,7 +28,6 @@ from tellapart.reproduce.table import Column, Row, Table
 from tellapart.runs import bundled
 from tellapart.training.train import TrainSettings, train_recipe
 
-pytestmark = pytest.mark.usefixtures("small_models")
 SHARE = 0.001
 CUT = 32
 """Divides the widths that rows ask for, so that a row stays wider than its neighbour."""
@@ -44,12 +43,12 @@ def small_override(setting: str) -> str:
     return f"{field}={int(value) // CUT}" if ".model." in field and value.isdigit() and int(value) >= CUT else setting
 
 
-def small_table(table: Table) -> Table:
+def narrow_table(table: Table) -> Table:
     rows = (dataclasses.replace(row, overrides=tuple(map(small_override, row.overrides))) for row in table.rows)
-    return dataclasses.replace(table, rows=tuple(rows))
+    return small_table(dataclasses.replace(table, rows=tuple(rows)))
 
 
-SMALL = {name: small_table(table) for name, table in TABLES.items()}
+SMALL = {name: narrow_table(table) for name, table in TABLES.items()}
 RETRIEVAL = [table for table in SMALL.values() if table.name.split("/")[0] in ("convse", "ltd", "find")]
 
 

@@ -31,7 +31,7 @@ from tellapart.runs.run import Run, describe_run
 @pytest.mark.parametrize("table", find_tables(["grounded-captioning/*"]), ids=lambda table: table.name)
 def test_rows_and_claims_can_be_made(table: Table) -> None:
     for row in table.rows:
-        override(find_recipe(row.recipe), row.overrides)
+        override(row.recipe, row.overrides)
         assert all(len(figures) == len(table.columns) for figures in row.published.values())
     names = {row.name for row in table.rows}
     assert len(names) == len(table.rows)

@@ -9,7 +9,6 @@ from safetensors.torch import load_file
 
 from small_recipes import small_recipe
 from tellapart.data.pack import Pack
-from tellapart.reproduce import jobs
 from tellapart.reproduce.budget import Prices
 from tellapart.reproduce.cache import Cache
 from tellapart.reproduce.jobs import Plan, pending_jobs, plan
@@ -65,11 +64,6 @@ def spent(run: Path) -> float:
     return float(json.loads((run / "seconds.json").read_text())["training"])
 
 
-@pytest.fixture
-def chains(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "find_recipe", CHAINS.__getitem__)
-
-
 def stages_trained(planned: Plan) -> dict[str, str]:
     """Which stages each job trains itself, by recipe name and number of stages."""
     return {
@@ -78,7 +72,6 @@ def stages_trained(planned: Plan) -> dict[str, str]:
     }
 
 
-@pytest.mark.usefixtures("chains")
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
@@ -97,14 +90,13 @@ def stages_trained(planned: Plan) -> dict[str, str]:
 def test_only_what_is_rested_on_is_trained(
     rows: tuple[str, ...], expected: dict[str, str], pack: Path, tmp_path: Path
 ) -> None:
-    table = replace(TABLE, rows=tuple(Row(name, name) for name in rows))
+    table = replace(TABLE, rows=tuple(Row(name, CHAINS[name]) for name in rows))
     assert stages_trained(plan([table], Pack(pack), (), 1, 1.0, Cache(tmp_path))) == expected
 
 
-@pytest.mark.usefixtures("chains")
 def test_leaving_out_changes_nothing_and_is_made_up_for(pack: Path, tmp_path: Path) -> None:
     """A row is run by itself, then one that begins with it and wants more of it than it has."""
-    table = replace(TABLE, rows=(Row("alone", "alone"), Row("longer", "longer, judged by a")))
+    table = replace(TABLE, rows=(Row("alone", CHAINS["alone"]), Row("longer", CHAINS["longer, judged by a"])))
     run_rows([table.only(("alone",))], pack, cache=tmp_path / "by turns", keep=True, tell=quiet)
     (result,) = (tmp_path / "by turns" / "results").glob("*/result.json")
     before, seconds = result.read_text(), spent(tmp_path / "by turns" / "runs" / result.parent.name)
@@ -124,11 +116,10 @@ def test_leaving_out_changes_nothing_and_is_made_up_for(pack: Path, tmp_path: Pa
         assert all(bool((ours[name] == theirs[name]).all()) for name in theirs)
 
 
-@pytest.mark.usefixtures("chains")
 def test_the_longest_beginning_is_taken(pack: Path, tmp_path: Path) -> None:
     """A row of the first stage alone is at hand, but two others have more in common than that."""
     rows = ("first", "from previous", "from previous, longer")
-    table = replace(TABLE, rows=tuple(Row(name, name) for name in rows))
+    table = replace(TABLE, rows=tuple(Row(name, CHAINS[name]) for name in rows))
     planned = stages_trained(plan([table], Pack(pack), (), 1, 1.0, Cache(tmp_path)))
     assert planned == {
         "first 1": "a",
@@ -138,9 +129,8 @@ def test_the_longest_beginning_is_taken(pack: Path, tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.usefixtures("chains")
 def test_only_what_is_trained_is_priced(pack: Path, tmp_path: Path) -> None:
-    table = replace(TABLE, rows=(Row("alone", "alone"), Row("longer", "longer")))
+    table = replace(TABLE, rows=(Row("alone", CHAINS["alone"]), Row("longer", CHAINS["longer"])))
     prices = Prices(Pack(pack), "cpu")
     for job in plan([table], Pack(pack), (), 1, 1.0, Cache(tmp_path)).jobs:
         assert prices.of(job) > 0

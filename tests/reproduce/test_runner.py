@@ -12,28 +12,26 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from small_recipes import small_recipe
+from small_recipes import small_recipe, small_row
 from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack, write_pack
 from tellapart.data.sampling import draw_epoch
-from tellapart.papers.recipes import find_recipe
 from tellapart.reproduce import runner
 from tellapart.reproduce.cache import Cache, recipe_hash
 from tellapart.reproduce.jobs import plan, shortened
 from tellapart.reproduce.measured import Measured
 from tellapart.reproduce.runner import Outcome, _Clock, _Crew, _serve, run_plan, run_rows
-from tellapart.reproduce.table import RSUM, Row, Table
+from tellapart.reproduce.table import RSUM, Table
 from tellapart.reproduce.work import Bench, add_run
 from tellapart.runs.recipe import Recipe
 from tellapart.runs.registry import override
 from tellapart.training.train import TrainSettings, train_recipe
 
-pytestmark = pytest.mark.usefixtures("small_models")
 TABLE = Table(
     name="test/table",
     paper="none",
     title="two rows that begin alike",
-    rows=(Row("VSE++", "vse++-tuned"), Row("ConVSE++", "convse++")),
+    rows=(small_row("VSE++", "vse++-tuned"), small_row("ConVSE++", "convse++")),
     columns=(RSUM,),
     seeds=1,
 )
@@ -98,7 +96,7 @@ def test_beginning_from_a_base_changes_nothing(pack: Path, tmp_path: Path) -> No
 
 
 def test_shared_first_stages_are_trained_once(pack: Path, tmp_path: Path) -> None:
-    table = replace(TABLE, rows=(Row("a", "convse"), Row("b", "convse++")))
+    table = replace(TABLE, rows=(small_row("a", "convse"), small_row("b", "convse++")))
     planned = plan([table], Pack(pack), (), 1, 1.0, Cache(tmp_path))
     helpers = [job for job in planned.jobs if not job.measures]
     assert len(planned.jobs) == 3 and len(helpers) == 1
@@ -113,7 +111,12 @@ def test_shared_first_stages_are_trained_once(pack: Path, tmp_path: Path) -> Non
 def test_first_stages_share_their_own_first_stages(pack: Path, tmp_path: Path) -> None:
     """a and b go on from two stages, c and d from two others; the first of all is the same."""
     longer = ("fine-tune.epochs=16",)
-    rows = (Row("a", "convse"), Row("b", "convse++"), Row("c", "convse", longer), Row("d", "convse++", longer))
+    rows = (
+        small_row("a", "convse"),
+        small_row("b", "convse++"),
+        small_row("c", "convse", longer),
+        small_row("d", "convse++", longer),
+    )
     planned = plan([replace(TABLE, rows=rows)], Pack(pack), (), 1, 1.0, Cache(tmp_path))
     helpers = [job for job in planned.jobs if not job.measures]
     assert len(planned.jobs) == len(rows) + len(helpers)
@@ -125,7 +128,12 @@ def test_first_stages_share_their_own_first_stages(pack: Path, tmp_path: Path) -
 @pytest.mark.slow
 def test_first_stages_of_first_stages_change_nothing(pack: Path, tmp_path: Path) -> None:
     longer = ("fine-tune.sampling.batch=3",)
-    rows = (Row("a", "convse"), Row("b", "convse++"), Row("c", "convse", longer), Row("d", "convse++", longer))
+    rows = (
+        small_row("a", "convse"),
+        small_row("b", "convse++"),
+        small_row("c", "convse", longer),
+        small_row("d", "convse++", longer),
+    )
     table = replace(TABLE, rows=rows)
     together = run_rows([table], pack, cache=tmp_path / "shared", share=SHARE, keep=True, tell=quiet)
     assert not together.failed and not together.left
@@ -148,7 +156,7 @@ def test_nothing_is_started_without_time(pack: Path, tmp_path: Path) -> None:
 
 def test_a_row_without_its_features_is_left_out_and_named(pack: Path, tmp_path: Path) -> None:
     bare = replace(
-        TABLE, rows=(*TABLE.rows[:1], Row("LTD", "ltd-baseline-ltd", ("warm-up.sampling.columns=none-such",)))
+        TABLE, rows=(*TABLE.rows[:1], small_row("LTD", "ltd-baseline-ltd", ("warm-up.sampling.columns=none-such",)))
     )
     planned = plan([bare], Pack(pack), (), 1, SHARE, Cache(tmp_path))
     assert list(planned.skipped) == ["test/table: LTD"] and "none-such" in planned.skipped["test/table: LTD"]
@@ -157,8 +165,9 @@ def test_a_row_without_its_features_is_left_out_and_named(pack: Path, tmp_path: 
 
 
 def test_a_row_that_wants_mirror_images_is_left_out_without_them(pack: Path, tmp_path: Path) -> None:
-    first = find_recipe(TABLE.rows[0].recipe).stages[0].name
-    mirrored = replace(TABLE, rows=(Row("mirrored", TABLE.rows[0].recipe, (f"{first}.sampling.flip=true",)),))
+    row = TABLE.rows[0]
+    flipped = f"{row.recipe.stages[0].name}.sampling.flip=true"
+    mirrored = replace(TABLE, rows=(replace(row, name="mirrored", overrides=(flipped,)),))
     planned = plan([mirrored], Pack(pack), (), 1, SHARE, Cache(tmp_path))
     assert not planned.jobs and "--flip" in planned.skipped["test/table: mirrored"]
 
@@ -172,7 +181,9 @@ def test_a_pack_without_captions_to_test_on_is_refused(pack: Path, tmp_path: Pat
 
 
 def test_a_broken_run_does_not_stop_the_others(pack: Path, tmp_path: Path) -> None:
-    broken = replace(TABLE, rows=(Row("bad", "vse++", ("base.optimiser.kind=none-such",)), Row("good", "vse")))
+    broken = replace(
+        TABLE, rows=(small_row("bad", "vse++", ("base.optimiser.kind=none-such",)), small_row("good", "vse"))
+    )
     outcome = run_rows([broken], pack, cache=tmp_path, share=SHARE, tell=quiet)
     assert len(outcome.done) == 1 and "none-such" in next(iter(outcome.failed.values()))
 
@@ -196,7 +207,7 @@ def test_a_worker_ends_where_a_job_broke(pack: Path, tmp_path: Path, monkeypatch
 
 def crew_of_one(pack: Path, cache: Path, measures: tuple[str, ...]) -> _Crew:
     """Has two jobs to do; the one that comes first has these measures."""
-    table = replace(TABLE, rows=(Row("a", "vse"), Row("b", "vse++")))
+    table = replace(TABLE, rows=(small_row("a", "vse"), small_row("b", "vse++")))
     first, *others = plan([table], Pack(pack), (), 1, SHARE, Cache(cache)).jobs
     pending = {job.key: job for job in (replace(first, measures=measures, needed_later=True), *others)}
     return _Crew(pending, Bench(pack, cache), ["cpu"], 1, _Clock(Cache(cache), None), Outcome(), quiet)
@@ -227,7 +238,7 @@ def trained(recipe: Recipe, pack: Path, out: Path) -> Path:
 
 def test_a_run_made_elsewhere_is_the_rows_own(pack: Path, tmp_path: Path) -> None:
     """`tellapart train` of a row's recipe, added, is found as that row with its seed."""
-    table = replace(TABLE, rows=(Row("VSE", "vse", ("base.epochs=1", "base.schedule.every=1")),))
+    table = replace(TABLE, rows=(small_row("VSE", "vse", ("base.epochs=1", "base.schedule.every=1")),))
     recipe = override(small_recipe("vse"), ["base.epochs=1", "base.schedule.every=1", "seed=0"])
     folder = trained(recipe, pack, tmp_path / "elsewhere")
     add_run(folder, Bench(pack, tmp_path / "cache"), ("retrieval",))

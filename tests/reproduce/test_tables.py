@@ -4,12 +4,12 @@ import pytest
 
 from tellapart.papers.convse import tables as convse
 from tellapart.papers.ltd import tables as ltd
-from tellapart.papers.ours import matcher_tables as find
+from tellapart.papers.ours import matcher_tables
 from tellapart.papers.tables import TABLES
 from tellapart.reproduce.measures import MEASURES
 from tellapart.reproduce.table import Table, rows_of
 
-RETRIEVAL = [table for paper in (convse, ltd, find) for table in paper.TABLES]
+RETRIEVAL = [table for paper in (convse, ltd, matcher_tables) for table in paper.TABLES]
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tellapart.core.files import read_json
-from tellapart.papers.grounded_captioning.tables_ours import TEACHING
+from tellapart.papers.ours.grounded_captioning_tables import TEACHING
 from tellapart.reproduce.jobs import row_hash
 from tellapart.training.log import read_log
 
@@ -49,5 +49,5 @@ def test_the_best_was_chosen_by_the_rule() -> None:
     plain, *_ = judged("not taught")
     candidates = {name: judged(name) for name in printed() if name != "not taught"}
     allowed = {name: attention for name, (cider, attention, _) in candidates.items() if cider >= plain - ALLOWED}
-    (best,) = (row.name for row in TEACHING.rows if row.recipe == "grounded-best-region")
+    (best,) = (row.name for row in TEACHING.rows if row.recipe.name == "grounded-best-region")
     assert len(allowed) < len(candidates) and max(allowed, key=lambda name: allowed[name]) == best

@@ -16,9 +16,7 @@ from tellapart.core.types import Images, Texts
 from tellapart.papers.contrastive_captioning import recipes as contrastive_captioning
 from tellapart.papers.convse import recipes as convse
 from tellapart.papers.ltd import recipes as ltd
-from tellapart.papers.ours import captioners as tell_averaged
-from tellapart.papers.ours import matchers as find_best
-from tellapart.papers.ours import scan
+from tellapart.papers.ours import captioner_recipes, matcher_recipes, scan_recipes
 from tellapart.training.checkpoints import Position, restore_checkpoint, save_checkpoint
 from tellapart.training.optimisers import AdamP
 from tellapart.training.replay import (
@@ -29,7 +27,7 @@ from tellapart.training.replay import (
 )
 from tellapart.training.train import TrainSettings, train_recipe
 
-PAPERS = (convse, ltd, scan, find_best, contrastive_captioning, tell_averaged)
+PAPERS = (convse, ltd, scan_recipes, matcher_recipes, contrastive_captioning, captioner_recipes)
 NAMES = [recipe.name for paper in PAPERS for recipe in paper.RECIPES]
 
 

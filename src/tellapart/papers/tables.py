@@ -1,4 +1,4 @@
-"""All tables by name. One file a paper, another for what we ask beyond it; a table is a frozen value."""
+"""All tables by name. Each paper has its own file, `ours/` has what goes beyond them; a table is a frozen value."""
 
 from __future__ import annotations
 
@@ -8,39 +8,34 @@ from tellapart.core.errors import InputError
 from tellapart.papers.contrastive_captioning import tables as contrastive_captioning
 from tellapart.papers.convse import tables as convse
 from tellapart.papers.grounded_captioning import tables as grounded_captioning
-from tellapart.papers.grounded_captioning import tables_ours as grounded_captioning_ours
 from tellapart.papers.ltd import tables as ltd
-from tellapart.papers.ltd import tables_ours as ltd_ours
-from tellapart.papers.ours import captioner_tables as tell
-from tellapart.papers.ours import matcher_tables as find
+from tellapart.papers.ours import captioner_tables, grounded_captioning_tables, ltd_tables, matcher_tables
 from tellapart.papers.r2m import tables as r2m
 from tellapart.reproduce.table import Table
 
 TABLES: dict[str, Table] = {
     table.name: table
-    for paper in (
+    for module in (
         convse,
         ltd,
-        ltd_ours,
-        find,
+        ltd_tables,
+        matcher_tables,
         contrastive_captioning,
         grounded_captioning,
-        grounded_captioning_ours,
+        grounded_captioning_tables,
         r2m,
-        tell,
+        captioner_tables,
     )
-    for table in paper.TABLES
+    for table in module.TABLES
 }
 
 
 def find_tables(names: Sequence[str]) -> list[Table]:
-    """Tables by name; `convse/*` is all of a paper's."""
+    """The tables of these names; `convse/*` names all tables of a paper."""
     found: list[Table] = []
     for name in names:
         fitting = [table for key, table in TABLES.items() if key == name or f"{key.split('/')[0]}/*" == name]
         if not fitting:
-            raise InputError(
-                f"There is no table '{name}'; `tellapart reproduce --list` names them: {', '.join(TABLES)}."
-            )
+            raise InputError(f"Unknown table '{name}'. Known tables: {', '.join(TABLES)}.")
         found.extend(table for table in fitting if table not in found)
     return found

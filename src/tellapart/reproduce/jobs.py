@@ -12,9 +12,7 @@ from tellapart.core.errors import InputError
 from tellapart.data.feature_store import FeatureStore, mirror_of
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import captioned, steps_per_epoch
-from tellapart.papers.recipes import find_recipe
 from tellapart.reproduce.cache import Cache, job_key, recipe_hash
-from tellapart.reproduce.caption_measures import UNTRAINED
 from tellapart.reproduce.later_measures import LATER
 from tellapart.reproduce.measured import SPLIT
 from tellapart.reproduce.table import Row, Table
@@ -84,10 +82,7 @@ def pending_jobs(planned: Plan, cache: Cache) -> list[Job]:
 
 def row_recipe(row: Row, seed: int, share: float, pack: Pack | None) -> Recipe:
     """The recipe a row trains. `pack` is needed only where the shortening goes below one epoch."""
-    if row.recipe in UNTRAINED:
-        return Recipe(row.recipe, "", "", stages=(), features="none", seed=seed)
-    recipe = override(find_recipe(row.recipe), (*row.overrides, f"seed={seed}"))
-    return shortened(recipe, share, pack)
+    return shortened(override(row.recipe, (*row.overrides, f"seed={seed}")), share, pack)
 
 
 def row_hash(row: Row) -> str:

@@ -216,7 +216,7 @@ def as_plain(filled: Filled) -> dict[str, Any]:
                 "runs": {} if cell is None else dict(cell.values),
                 "published": published,
             }
-        rows.append({"name": row.name, "recipe": row.recipe, "overrides": list(row.overrides), "cells": cells})
+        rows.append({"name": row.name, "recipe": row.recipe.name, "overrides": list(row.overrides), "cells": cells})
     return {
         "table": table.name,
         "paper": table.paper,

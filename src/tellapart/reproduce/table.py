@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tellapart.core.errors import InputError
+from tellapart.runs.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Column:
     metric: str
     """Name of the figure among those its measure gives."""
     measure: str = "retrieval"
-    """What makes the figure: a name in `measures.MEASURES`, or in `caption_measures.LATER`."""
+    """What makes the figure: a name in `measures.MEASURES`, or in `later_measures.LATER`."""
     decimals: int = 1
     in_folds: bool = False
     """Where a test split is large enough, the mean over folds of 1,000 images, as the paper has it on COCO."""
@@ -24,8 +25,8 @@ class Column:
 @dataclass(frozen=True)
 class Row:
     name: str
-    recipe: str
-    """A recipe's name; or, for captions that nothing is learned for, a name in `caption_measures.UNTRAINED`."""
+    recipe: Recipe
+    """What the row trains. Without stages nothing is trained: its name is then one in `caption_measures.UNTRAINED`."""
     overrides: tuple[str, ...] = ()
     """Fields of the recipe this row changes, as `tellapart train --set` takes them."""
     published: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tellapart.papers.rows import table_row
 from tellapart.reproduce.caption_columns import SELF_RETRIEVAL, TEXT_METRICS, percent
 from tellapart.reproduce.table import Claim, Greater, Row, Table, Within
 
@@ -53,7 +54,7 @@ def _row(
     if more:
         recalls, (rouge, cider) = more[:4], percent(*more[4:])
         published[f"{COCO} test"] = (None, None, None, None, None, rouge, cider, *recalls)
-    return Row(name, recipe, overrides, published)
+    return table_row(name, recipe, overrides, published)
 
 
 AA_FIGURES = (0.733, 0.572, 0.433, 0.327, 0.260, 0.540, 1.042)
@@ -95,13 +96,13 @@ TABLE3 = Table(
     title="Table 3: one caption an image",
     columns=COLUMNS,
     rows=(
-        Row(
+        table_row(
             "AA",
             "adaptive-attention",
             AA,
             {INSTAPIC: (*percent(0.065, 0.026, 0.011, 0.005, 0.029, 0.093, 0.126), *NONE)},
         ),
-        Row(
+        table_row(
             "AA + CL",
             AA_CL,
             (*AA, *_further("cl")),
@@ -155,7 +156,7 @@ TABLE4 = Table(
             (0.539, 0.411, 0.299, 0.212, 0.246, 0.479, 0.603),
         ),
         _row("AA + CL", AA_CL, (*AA, *_further("cl")), CL_FIGURES),
-        Row("AA + CL, the paper's rate", AA_CL, (*AA, *_further("cl"), "cl.optimiser.rate=1e-6")),
+        table_row("AA + CL, the paper's rate", AA_CL, (*AA, *_further("cl"), "cl.optimiser.rate=1e-6")),
     ),
     claims=(
         Claim("Section 5.3 (1): CL improves its base.", (Greater("AA + CL", "AA", "CIDEr"),)),
@@ -242,7 +243,7 @@ RATES = ("1e-6", "5e-6", "2e-5", "5e-5", "1e-4", "2e-4")
 
 
 def _at(rate: str) -> Row:
-    return Row(f"rate {rate}", AA_CL, (*AA, *_further("cl"), f"cl.optimiser.rate={rate}"))
+    return table_row(f"rate {rate}", AA_CL, (*AA, *_further("cl"), f"cl.optimiser.rate={rate}"))
 
 
 RATES_TABLE = Table(
@@ -250,7 +251,7 @@ RATES_TABLE = Table(
     paper=PAPER,
     title="What the learning rate of CL does",
     columns=COLUMNS,
-    rows=(Row("AA", "adaptive-attention", AA), *map(_at, RATES)),
+    rows=(table_row("AA", "adaptive-attention", AA), *map(_at, RATES)),
     claims=(
         Claim(
             "At some rate CL makes captions find their images better (here: at 1e-4).",
@@ -269,8 +270,8 @@ UP_DOWN_TABLE = Table(
     title="Up-Down by likelihood, then self-critical on CIDEr-D: what a reward does to distinctiveness",
     columns=COLUMNS,
     rows=(
-        Row("Up-Down", "up-down", UP_DOWN),
-        Row(
+        table_row("Up-Down", "up-down", UP_DOWN),
+        table_row(
             "Up-Down + SCST",
             "up-down-scst",
             (

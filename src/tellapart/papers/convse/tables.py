@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
+from tellapart.papers.rows import table_row
 from tellapart.reproduce.table import RETRIEVAL, RSUM, Claim, Greater, Row, SpreadBelow, Table, Within
 
 PAPER = "Jain & Verma, Contrastive Learning of Visual-Semantic Embeddings"
@@ -18,7 +19,7 @@ TABLE1 = Table(
     title="Table I: five runs of ConVSE and ConVSE++ (paper: their mean)",
     columns=COLUMNS,
     rows=(
-        Row(
+        table_row(
             "ConVSE",
             "convse",
             published={
@@ -26,7 +27,7 @@ TABLE1 = Table(
                 FLICKR: (55.4, 80.1, 88.3, 39.4, 70.1, 80.1, 413.5),
             },
         ),
-        Row(
+        table_row(
             "ConVSE++",
             "convse++",
             published={
@@ -48,11 +49,13 @@ TABLE1 = Table(
 
 
 def _temperature(value: str, published: tuple[float, ...]) -> Row:
-    return Row(f"tau = {value}", "convse++", (f"heads.objective.contrast.temperature={value}",), {COCO: published})
+    return table_row(
+        f"tau = {value}", "convse++", (f"heads.objective.contrast.temperature={value}",), {COCO: published}
+    )
 
 
 def _width(value: int, published: tuple[float, ...]) -> Row:
-    return Row(f"d = {value}", "convse++", (f"heads.model.output={value}",), {COCO: published})
+    return table_row(f"d = {value}", "convse++", (f"heads.model.output={value}",), {COCO: published})
 
 
 TABLE2 = Table(
@@ -62,7 +65,7 @@ TABLE2 = Table(
     columns=COLUMNS,
     rows=(
         _temperature("0.05", (66.0, 91.2, 96.3, 52.9, 84.0, 91.5, 481.9)),
-        Row("tau = 0.1, d = 1024", "convse++", (), {COCO: (66.6, 91.3, 96.7, 53.0, 84.1, 91.8, 483.5)}),
+        table_row("tau = 0.1, d = 1024", "convse++", (), {COCO: (66.6, 91.3, 96.7, 53.0, 84.1, 91.8, 483.5)}),
         _temperature("0.5", (66.5, 90.8, 96.8, 52.9, 84.2, 91.5, 482.7)),
         _temperature("1.0", (66.3, 90.9, 96.6, 52.8, 84.0, 91.4, 482.0)),
         _width(64, (64.5, 90.1, 96.0, 51.3, 82.8, 90.7, 475.4)),
@@ -91,7 +94,7 @@ TABLE3 = Table(
     title="Table III: ConVSE and ConVSE++ with MVN, VSE and VSE++",
     columns=COLUMNS,
     rows=(
-        Row(
+        table_row(
             "MVN",
             "mvn-tuned",
             published={
@@ -99,7 +102,7 @@ TABLE3 = Table(
                 FLICKR: (42.8, 72.9, 83.1, 34.1, 64.7, 75.6, 373.2),
             },
         ),
-        Row(
+        table_row(
             "VSE",
             "vse-tuned",
             published={
@@ -107,7 +110,7 @@ TABLE3 = Table(
                 FLICKR: (42.1, 73.2, 84.0, 31.8, 62.6, 74.1, 367.8),
             },
         ),
-        Row(
+        table_row(
             "VSE++",
             "vse++-tuned",
             published={
@@ -115,7 +118,7 @@ TABLE3 = Table(
                 FLICKR: (52.9, 80.5, 87.2, 39.6, 70.1, 79.5, 409.8),
             },
         ),
-        Row(
+        table_row(
             "ConVSE",
             "convse",
             published={
@@ -123,7 +126,7 @@ TABLE3 = Table(
                 FLICKR: (55.6, 81.0, 88.8, 39.0, 69.3, 79.4, 413.1),
             },
         ),
-        Row(
+        table_row(
             "ConVSE++",
             "convse++",
             published={
@@ -131,8 +134,8 @@ TABLE3 = Table(
                 FLICKR: (57.8, 84.3, 88.9, 41.0, 71.1, 80.0, 423.1),
             },
         ),
-        Row("ConVSE, released rate", "convse-code"),
-        Row("ConVSE++, released rate", "convse++-code"),
+        table_row("ConVSE, released rate", "convse-code"),
+        table_row("ConVSE++, released rate", "convse++-code"),
     ),
     claims=(
         Claim(
@@ -185,7 +188,7 @@ def _factorial_row(restart: bool, with_heads: bool, contrast: bool, batch: int) 
     """The same three stages for all; what differs is applied to the last stage only, or to all three."""
     stages = ("heads",) if restart else ("base", "fine-tune", "heads")
     overrides = tuple(setting for stage in stages for setting in _change(stage, with_heads, contrast, batch))
-    return Row(_factorial_name(restart, with_heads, contrast, batch), "convse++", overrides)
+    return table_row(_factorial_name(restart, with_heads, contrast, batch), "convse++", overrides)
 
 
 FACTORS = tuple(product((True, False), (True, False), (True, False), (256, 128)))

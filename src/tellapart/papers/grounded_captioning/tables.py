@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tellapart.papers.rows import table_row
 from tellapart.reproduce.table import Claim, Column, Greater, Row, Sweep, Table, Within
 
 PAPER = "Zhou et al., More Grounded Image Captioning by Distilling Image-Text Matching Model"
@@ -43,21 +44,21 @@ TABLE1 = Table(
     title="Table 1: attention accuracy on ground-truth sentences",
     columns=(ACCURACY, *KEPT_TO, *BOUNDS),
     rows=(
-        Row("SCAN", "scan", published={FLICKR: (17.63, *UNKNOWN)}),
-        Row("Up-Down + XE", "grounded-none", published={FLICKR: (19.83, *UNKNOWN)}),
-        Row("POS-SCAN", "grounded-matchers", published={FLICKR: (28.58, *UNKNOWN)}),
-        Row("Up-Down + XE + 0.1 NLL(GT)", "grounded-boxes", published={FLICKR: (37.17, *UNKNOWN)}),
-        Row("Up-Down + XE + 0.1 KL(POS-SCAN)", "grounded-pos-scan", published={FLICKR: (29.39, *UNKNOWN)}),
-        Row("Up-Down + XE + 0.1 KL(SCAN)", "grounded-scan"),
-        Row("Up-Down + XE + 0.1 KL(GT)", "grounded-boxes", ("xe.objective.loss=kl",)),
-        Row("Up-Down + XE + 0.1 any region(GT)", "grounded-boxes", ("xe.objective.loss=any-region",)),
-        Row(
+        table_row("SCAN", "scan", published={FLICKR: (17.63, *UNKNOWN)}),
+        table_row("Up-Down + XE", "grounded-none", published={FLICKR: (19.83, *UNKNOWN)}),
+        table_row("POS-SCAN", "grounded-matchers", published={FLICKR: (28.58, *UNKNOWN)}),
+        table_row("Up-Down + XE + 0.1 NLL(GT)", "grounded-boxes", published={FLICKR: (37.17, *UNKNOWN)}),
+        table_row("Up-Down + XE + 0.1 KL(POS-SCAN)", "grounded-pos-scan", published={FLICKR: (29.39, *UNKNOWN)}),
+        table_row("Up-Down + XE + 0.1 KL(SCAN)", "grounded-scan"),
+        table_row("Up-Down + XE + 0.1 KL(GT)", "grounded-boxes", ("xe.objective.loss=kl",)),
+        table_row("Up-Down + XE + 0.1 any region(GT)", "grounded-boxes", ("xe.objective.loss=any-region",)),
+        table_row(
             "Up-Down + XE + 0.1 KL(POS-SCAN), the code's divergence",
             "grounded-pos-scan",
             THE_CODES,
         ),
-        Row("POS-SCAN, as released", "grounded-matchers", ("pos-scan.model.compat=code",)),
-        Row("Up-Down + XE + 0.03 NLL(POS-SCAN, sure)", "grounded-best-region"),
+        table_row("POS-SCAN, as released", "grounded-matchers", ("pos-scan.model.compat=code",)),
+        table_row("Up-Down + XE + 0.03 NLL(POS-SCAN, sure)", "grounded-best-region"),
     ),
     claims=(
         Claim(
@@ -134,7 +135,7 @@ SHORTER = (
 
 
 def _told_and_paid(told: str, paid: str) -> Row:
-    return Row(
+    return table_row(
         _name(told, paid),
         f"grounded-{told}-{paid}" if paid else f"grounded-{told}",
         SHORTER if paid else (),
@@ -149,9 +150,9 @@ TABLE2 = Table(
     columns=(*CAPTIONS, *ATTENTION, *OURS),
     rows=(
         *(_told_and_paid(told, paid) for told, paid in PUBLISHED),
-        Row("POS-SCAN, the code's divergence; XE", "grounded-pos-scan", THE_CODES),
-        Row("GT, Eq. 15's divergence; XE", "grounded-boxes", ("xe.objective.loss=kl",)),
-        Row(BEST_SURE, "grounded-best-region"),
+        table_row("POS-SCAN, the code's divergence; XE", "grounded-pos-scan", THE_CODES),
+        table_row("GT, Eq. 15's divergence; XE", "grounded-boxes", ("xe.objective.loss=kl",)),
+        table_row(BEST_SURE, "grounded-best-region"),
     ),
     claims=(
         Claim(
@@ -216,11 +217,13 @@ TABLE4 = Table(
     title="Table 4: Up-Down on COCO",
     columns=COCO_CAPTIONS,
     rows=(
-        Row("XE", "grounded-none", LARGE, {COCO: (76.2, 36.4, 27.7, 113.1, 20.5)}),
-        Row("XE; CIDEr", "grounded-none-cider", LARGE_SCST, {COCO: (80.0, 37.8, 28.1, 125.2, 21.6)}),
-        Row("XE + POS-SCAN", "grounded-pos-scan", LARGE, {COCO: (76.6, 36.5, 27.9, 114.9, 20.8)}),
-        Row("XE + POS-SCAN; CIDEr", "grounded-pos-scan-cider", LARGE_SCST, {COCO: (80.1, 37.8, 28.3, 125.9, 22.0)}),
-        Row(
+        table_row("XE", "grounded-none", LARGE, {COCO: (76.2, 36.4, 27.7, 113.1, 20.5)}),
+        table_row("XE; CIDEr", "grounded-none-cider", LARGE_SCST, {COCO: (80.0, 37.8, 28.1, 125.2, 21.6)}),
+        table_row("XE + POS-SCAN", "grounded-pos-scan", LARGE, {COCO: (76.6, 36.5, 27.9, 114.9, 20.8)}),
+        table_row(
+            "XE + POS-SCAN; CIDEr", "grounded-pos-scan-cider", LARGE_SCST, {COCO: (80.1, 37.8, 28.3, 125.9, 22.0)}
+        ),
+        table_row(
             "XE + POS-SCAN; CIDEr + SCAN",
             "grounded-pos-scan-cider-scan",
             LARGE_SCST,
@@ -237,11 +240,11 @@ TABLE4 = Table(
 
 WEIGHTS = ("0.02", "0.05", "0.1", "0.2", "0.5", "1.0")
 SUPERVISORS = ("pos-scan", "scan", "boxes")
-UNTAUGHT = Row("lambda_1 = 0", "grounded-none")
+UNTAUGHT = table_row("lambda_1 = 0", "grounded-none")
 
 
 def _weighted(told: str, weight: str) -> Row:
-    return Row(f"{TOLD[told]}, lambda_1 = {weight}", f"grounded-{told}", (f"xe.objective.weight={weight}",))
+    return table_row(f"{TOLD[told]}, lambda_1 = {weight}", f"grounded-{told}", (f"xe.objective.weight={weight}",))
 
 
 def _line(told: str) -> tuple[tuple[float, str], ...]:

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from tellapart.reproduce.table import (
-    RETRIEVAL,
-    RSUM,
-    Above,
-    Below,
-    Claim,
-    Column,
-    Curve,
-    Greater,
-    Row,
-    Table,
-    Within,
-)
+from tellapart.papers.rows import table_row
+from tellapart.reproduce.table import RETRIEVAL, RSUM, Above, Below, Claim, Column, Curve, Greater, Row, Table, Within
 
 PAPER = "Bleeker, Yates & de Rijke, Reducing Predictive Feature Suppression"
 FLICKR, COCO = "Flickr30k", "COCO (5K)"
@@ -42,7 +31,7 @@ TABLE1 = Table(
     title="Table 1: InfoNCE baseline, input and latent target decoding, as dual loss and as constraint",
     columns=WITH_RANKING,
     rows=(
-        Row(
+        table_row(
             "BL",
             "ltd-baseline",
             published={
@@ -50,7 +39,7 @@ TABLE1 = Table(
                 COCO: figures(33.7, 64.4, 76.6, 24.2, 53.5, 67.0, precision=0.24, ndcg=0.6487),
             },
         ),
-        Row(
+        table_row(
             "BL + ITD, dual",
             "ltd-baseline-itd-dual",
             published={
@@ -58,7 +47,7 @@ TABLE1 = Table(
                 COCO: figures(32.7, 64.4, 76.3, 24.2, 53.8, 67.6, precision=0.24, ndcg=0.6496),
             },
         ),
-        Row(
+        table_row(
             "BL + ITD, constraint",
             "ltd-baseline-itd",
             published={
@@ -66,7 +55,7 @@ TABLE1 = Table(
                 COCO: figures(28.4, 59.2, 72.2, 22.0, 50.4, 64.5, precision=0.22, ndcg=0.6424),
             },
         ),
-        Row(
+        table_row(
             "BL + LTD, dual",
             "ltd-baseline-ltd-dual",
             published={
@@ -74,7 +63,7 @@ TABLE1 = Table(
                 COCO: figures(34.2, 64.7, 76.6, 25.0, 54.3, 67.9, precision=0.25, ndcg=0.6510),
             },
         ),
-        Row(
+        table_row(
             "BL + LTD, constraint",
             "ltd-baseline-ltd",
             published={
@@ -110,7 +99,7 @@ TABLE2 = Table(
     title="Table 2: the same with the triplet loss and its hardest negatives",
     columns=RECALL,
     rows=(
-        Row(
+        table_row(
             "BL",
             "ltd-triplet",
             published={
@@ -118,7 +107,7 @@ TABLE2 = Table(
                 COCO: figures(37.1, 67.1, 78.2, 27.8, 56.6, 69.3, ranking=False),
             },
         ),
-        Row(
+        table_row(
             "BL + LTD, dual",
             "ltd-triplet-ltd-dual",
             published={
@@ -126,7 +115,7 @@ TABLE2 = Table(
                 COCO: figures(37.4, 67.8, 79.1, 28.2, 57.2, 70.5, ranking=False),
             },
         ),
-        Row(
+        table_row(
             "BL + LTD, constraint",
             "ltd-triplet-ltd",
             published={
@@ -134,10 +123,10 @@ TABLE2 = Table(
                 COCO: figures(39.1, 69.3, 80.6, 29.6, 59.4, 72.2, ranking=False),
             },
         ),
-        Row("BL, InfoNCE", "ltd-baseline"),
-        Row("BL + LTD, constraint, InfoNCE", "ltd-baseline-ltd"),
-        Row("BL + ITD, dual", "ltd-triplet-itd-dual"),
-        Row("BL + ITD, constraint", "ltd-triplet-itd"),
+        table_row("BL, InfoNCE", "ltd-baseline"),
+        table_row("BL + LTD, constraint, InfoNCE", "ltd-baseline-ltd"),
+        table_row("BL + ITD, dual", "ltd-triplet-itd-dual"),
+        table_row("BL + ITD, constraint", "ltd-triplet-itd"),
     ),
     claims=(
         Claim(
@@ -176,7 +165,7 @@ TABLE3 = Table(
     title="Table 3: LTD on VSRN and TERN",
     columns=(*RECALL, NDCG),
     rows=(
-        Row(
+        table_row(
             "VSRN",
             "vsrn",
             published={
@@ -184,7 +173,7 @@ TABLE3 = Table(
                 COCO: (47.0, 76.9, 87.0, 34.5, 65.7, 78.1, 389.2, 0.6779),
             },
         ),
-        Row(
+        table_row(
             "VSRN + LTD, dual",
             "vsrn-ltd-dual",
             published={
@@ -192,7 +181,7 @@ TABLE3 = Table(
                 COCO: (45.9, 77.8, 87.6, 34.6, 66.2, 78.3, 390.4, 0.6791),
             },
         ),
-        Row(
+        table_row(
             "VSRN + LTD, constraint",
             "vsrn-ltd",
             ("train.objective.joining.bound=0.25",),
@@ -201,9 +190,11 @@ TABLE3 = Table(
                 COCO: (47.6, 79.0, 87.8, 35.0, 66.7, 78.9, 395.0, 0.6797),
             },
         ),
-        Row("TERN", "tern", published={COCO: (41.2, 72.6, 83.6, 31.0, 61.9, 74.7, 365.0, 0.6648)}),
-        Row("TERN + LTD, dual", "tern-ltd-dual", published={COCO: (42.3, 74.3, 84.4, 31.4, 62.7, 75.4, 370.5, 0.6684)}),
-        Row(
+        table_row("TERN", "tern", published={COCO: (41.2, 72.6, 83.6, 31.0, 61.9, 74.7, 365.0, 0.6648)}),
+        table_row(
+            "TERN + LTD, dual", "tern-ltd-dual", published={COCO: (42.3, 74.3, 84.4, 31.4, 62.7, 75.4, 370.5, 0.6684)}
+        ),
+        table_row(
             "TERN + LTD, constraint", "tern-ltd", published={COCO: (44.1, 74.8, 85.7, 33.6, 64.6, 76.9, 379.7, 0.6727)}
         ),
     ),
@@ -220,7 +211,7 @@ BOUNDS = ("0.05", "0.1", "0.15", "0.2", "0.25")
 def _bounded(value: str) -> Row:
     stages = ("warm-up", "fine-tune")
     changes = () if value == "0.2" else tuple(f"{stage}.objective.joining.bound={value}" for stage in stages)
-    return Row(f"eta = {value}", "ltd-baseline-ltd", changes)
+    return table_row(f"eta = {value}", "ltd-baseline-ltd", changes)
 
 
 FIGURE3 = Table(
@@ -235,8 +226,8 @@ FIGURE3 = Table(
         RSUM,
     ),
     rows=(
-        Row("L_con", "ltd-baseline"),
-        Row("L_dual", "ltd-baseline-ltd-dual"),
+        table_row("L_con", "ltd-baseline"),
+        table_row("L_dual", "ltd-baseline-ltd-dual"),
         *(_bounded(value) for value in BOUNDS),
     ),
     curves=(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tellapart.papers.rows import table_row
 from tellapart.reproduce.caption_columns import SELF_RETRIEVAL, TEXT_METRICS
-from tellapart.reproduce.table import Above, Claim, Greater, Row, Table
+from tellapart.reproduce.table import Above, Claim, Greater, Table
 
 GOALS = (("B-4", 21.3), ("METEOR", 20.3), ("CIDEr", 60.0))
 """What good captioners of Flickr8k reach on its test split."""
@@ -28,23 +29,23 @@ BEST = Table(
     title="Candidates for the best captioner",
     columns=(*TEXT_METRICS, *SELF_RETRIEVAL),
     rows=(
-        Row("likelihood only", "tell-averaged-mle"),
-        Row("averaged", "tell-averaged", REREAD),
-        Row("averaged, BLEU-4 in the reward", "tell-averaged", (*REREAD, "scst.objective.rewards.bleu=1.0")),
-        Row("averaged, unit length", "tell-averaged", (*REREAD, "mle.model.scaling=unit")),
-        Row("averaged, two word tables", "tell-averaged", (*REREAD, "mle.model.tied=false")),
-        Row("averaged, width 1024", "tell-averaged", (*REREAD, "mle.model.hidden=1024")),
-        Row("averaged, gradient through the drawing", "tell-averaged"),
-        Row("averaged, longer self-critical", "tell-averaged", (*REREAD, *LONGER)),
-        Row("averaged, mirrored, longer self-critical", "tell-averaged", (*REREAD, *LONGER, *MIRRORED)),
-        Row("averaged, regions", "tell-averaged", (*REREAD, "features=regions")),
-        Row(
+        table_row("likelihood only", "tell-averaged-mle"),
+        table_row("averaged", "tell-averaged", REREAD),
+        table_row("averaged, BLEU-4 in the reward", "tell-averaged", (*REREAD, "scst.objective.rewards.bleu=1.0")),
+        table_row("averaged, unit length", "tell-averaged", (*REREAD, "mle.model.scaling=unit")),
+        table_row("averaged, two word tables", "tell-averaged", (*REREAD, "mle.model.tied=false")),
+        table_row("averaged, width 1024", "tell-averaged", (*REREAD, "mle.model.hidden=1024")),
+        table_row("averaged, gradient through the drawing", "tell-averaged"),
+        table_row("averaged, longer self-critical", "tell-averaged", (*REREAD, *LONGER)),
+        table_row("averaged, mirrored, longer self-critical", "tell-averaged", (*REREAD, *LONGER, *MIRRORED)),
+        table_row("averaged, regions", "tell-averaged", (*REREAD, "features=regions")),
+        table_row(
             "averaged, regions, mirrored, longer self-critical",
             "tell-averaged",
             (*REREAD, *LONGER, *MIRRORED, "features=regions"),
         ),
-        Row("averaged, AdaptiveAttention", "tell-averaged-adaptive", REREAD),
-        Row("tell-best", "tell-best", LARGE_BATCHES),
+        table_row("averaged, AdaptiveAttention", "tell-averaged-adaptive", REREAD),
+        table_row("tell-best", "tell-best", LARGE_BATCHES),
     ),
     claims=(
         Claim(
@@ -70,16 +71,16 @@ FROM_COCO = Table(
     title="The package's captioner, which learned from 87,000 images of COCO, tuned on a smaller pack",
     columns=(*TEXT_METRICS, *SELF_RETRIEVAL),
     rows=(
-        Row("tuned by likelihood", "tell-from-coco-mle"),
-        Row("then self-critical", "tell-from-coco"),
-        Row("more dropout, likelihood", "tell-from-coco-mle", FORGETFUL),
-        Row("more dropout, then self-critical, longer", "tell-from-coco", (*FORGETFUL, *LONGER)),
-        Row(
+        table_row("tuned by likelihood", "tell-from-coco-mle"),
+        table_row("then self-critical", "tell-from-coco"),
+        table_row("more dropout, likelihood", "tell-from-coco-mle", FORGETFUL),
+        table_row("more dropout, then self-critical, longer", "tell-from-coco", (*FORGETFUL, *LONGER)),
+        table_row(
             "more dropout, mirrored, then self-critical, longer",
             "tell-from-coco",
             (*FORGETFUL, *LONGER, *MIRRORED),
         ),
-        Row("the same without COCO, by likelihood", "tell-from-coco-mle", ("mle.start=fresh", "mle.epochs=20")),
+        table_row("the same without COCO, by likelihood", "tell-from-coco-mle", ("mle.start=fresh", "mle.epochs=20")),
     ),
     claims=(
         Claim(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tellapart.reproduce.table import RETRIEVAL, RSUM, Above, Claim, Column, Greater, Row, Table
+from tellapart.papers.rows import table_row
+from tellapart.reproduce.table import RETRIEVAL, RSUM, Above, Claim, Column, Greater, Table
 
 COLUMNS = (*RETRIEVAL, RSUM, Column("val R@sum", "best_rsum", "log"))
 CHOICE = "Choose by `val R@sum`, the best epoch's figure on validation; the others are the test split's."
@@ -13,14 +14,14 @@ BEST = Table(
     title="The strongest matchers for few images and backbones that stay as they are",
     columns=COLUMNS,
     rows=(
-        Row("find-best", "find-best"),
-        Row("then hardest negatives", "find-best-hardest"),
-        Row("no sentence vector", "find-best-gru"),
-        Row("transformer over the grid", "find-best-transformer"),
-        Row("MiniLM tuned", "find-best-language"),
-        Row("regions", "find-best-regions"),
-        Row("one vector an image", "find-best-vector"),
-        Row("VSE++", "vse++"),
+        table_row("find-best", "find-best"),
+        table_row("then hardest negatives", "find-best-hardest"),
+        table_row("no sentence vector", "find-best-gru"),
+        table_row("transformer over the grid", "find-best-transformer"),
+        table_row("MiniLM tuned", "find-best-language"),
+        table_row("regions", "find-best-regions"),
+        table_row("one vector an image", "find-best-vector"),
+        table_row("VSE++", "vse++"),
     ),
     claims=(
         Claim("Learned pooling of the grid beats one vector.", (Greater("find-best", "one vector an image", "R@sum"),)),
@@ -38,14 +39,14 @@ SCAN = Table(
     title="SCAN's directions, and POS-SCAN",
     columns=COLUMNS,
     rows=(
-        Row("SCAN, words look", "scan"),
-        Row("SCAN, words look, log-sum-exp", "scan-lse"),
-        Row("SCAN, regions look", "scan-i2t"),
-        Row("SCAN, both", "scan-both"),
-        Row("POS-SCAN", "pos-scan"),
-        Row("POS-SCAN, as released", "pos-scan", ("pos-scan.model.compat=code",)),
-        Row("SCAN, words look, grid", "scan-grid"),
-        Row("POS-SCAN, grid", "pos-scan-grid"),
+        table_row("SCAN, words look", "scan"),
+        table_row("SCAN, words look, log-sum-exp", "scan-lse"),
+        table_row("SCAN, regions look", "scan-i2t"),
+        table_row("SCAN, both", "scan-both"),
+        table_row("POS-SCAN", "pos-scan"),
+        table_row("POS-SCAN, as released", "pos-scan", ("pos-scan.model.compat=code",)),
+        table_row("SCAN, words look, grid", "scan-grid"),
+        table_row("POS-SCAN, grid", "pos-scan-grid"),
     ),
     claims=(
         Claim(
@@ -67,8 +68,8 @@ FROM_COCO = Table(
     title="The package's matcher, which learned from 87,000 images of COCO, tuned on a smaller pack",
     columns=COLUMNS,
     rows=(
-        Row("tuned", "find-from-coco"),
-        Row("the same without COCO", "find-from-coco", ("train.start=fresh", "train.epochs=15")),
+        table_row("tuned", "find-from-coco"),
+        table_row("the same without COCO", "find-from-coco", ("train.start=fresh", "train.epochs=15")),
     ),
     claims=(
         Claim("Tuned, it reaches an R@sum of 260.", (Above("tuned", "R@sum", 260.0),)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tellapart.papers.rows import table_row
 from tellapart.reproduce.caption_columns import SECONDS, TEXT_METRICS
 from tellapart.reproduce.table import Claim, Greater, Row, Table
 
@@ -18,7 +19,7 @@ NOTES = (
 
 
 def _row(name: str, recipe: str, *flickr: float) -> Row:
-    return Row(name, recipe, published={FLICKR: (*flickr, None)})
+    return table_row(name, recipe, published={FLICKR: (*flickr, None)})
 
 
 def _beats_the_unlearned(row: str) -> tuple[Greater, ...]:
@@ -34,16 +35,16 @@ TABLE1 = Table(
     title="Table 1: R2M, UC-GAN, and two captions that need no learning",
     columns=COLUMNS,
     rows=(
-        Row(
+        table_row(
             "R2M",
             "r2m",
             published={**R2M.published, SHUTTERSTOCK: (44.0, 25.4, 12.7, 6.4, 13.0, 31.3, 29.0, 2100.0)},
         ),
-        Row("R2M, all steps", "r2m-all-steps"),
-        Row("R2M, anchored", "r2m-anchored"),
-        Row("UC-GAN", "uc-gan", published={SHUTTERSTOCK: (41.0, 22.5, 11.2, 5.6, 12.4, 28.7, 28.6, 122400.0)}),
-        Row("concepts in a row", "joined-concepts"),
-        Row("nearest sentence", "nearest-sentence"),
+        table_row("R2M, all steps", "r2m-all-steps"),
+        table_row("R2M, anchored", "r2m-anchored"),
+        table_row("UC-GAN", "uc-gan", published={SHUTTERSTOCK: (41.0, 22.5, 11.2, 5.6, 12.4, 28.7, 28.6, 122400.0)}),
+        table_row("concepts in a row", "joined-concepts"),
+        table_row("nearest sentence", "nearest-sentence"),
     ),
     claims=(
         Claim(
@@ -81,11 +82,11 @@ TABLE2 = Table(
         _row("R w/o memory", "r2m-lstm-reconstructor", 51.5, 30.9, 17.5, 10.3, 13.3, 35.0, 16.3),
         _row("D&R w/o memory", "r2m-lstm-both", 52.2, 31.8, 18.5, 11.1, 13.2, 35.6, 16.0),
         R2M,
-        Row("D w/o FM, all steps", "r2m-without-fusion", ALL_STEPS),
-        Row("D w/o memory, all steps", "r2m-lstm-decoder", ALL_STEPS),
-        Row("R w/o memory, all steps", "r2m-lstm-reconstructor", ALL_STEPS),
-        Row("D&R w/o memory, all steps", "r2m-lstm-both", ALL_STEPS),
-        Row("R2M, all steps", "r2m-all-steps"),
+        table_row("D w/o FM, all steps", "r2m-without-fusion", ALL_STEPS),
+        table_row("D w/o memory, all steps", "r2m-lstm-decoder", ALL_STEPS),
+        table_row("R w/o memory, all steps", "r2m-lstm-reconstructor", ALL_STEPS),
+        table_row("D&R w/o memory, all steps", "r2m-lstm-both", ALL_STEPS),
+        table_row("R2M, all steps", "r2m-all-steps"),
     ),
     claims=(
         Claim("Section 3.3 (1): fusion memory helps.", (Greater("R2M", "D w/o FM", "CIDEr"),)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tellapart.papers.grounded_captioning.tables import ACCURACY, ATTENTION, CAPTIONS, PAPER, REGIONS, SPLITS, THE_CODES
+from tellapart.papers.rows import table_row
 from tellapart.reproduce.table import Claim, Greater, Row, Table
 
 ONE_REGION = ("xe.objective.loss=nll",)
@@ -12,7 +13,7 @@ DETECTED, SURE = ("xe.objective.among=detected",), ("xe.objective.among=sure",)
 
 
 def _taught(how: str, overrides: tuple[str, ...]) -> Row:
-    return Row(how, "grounded-pos-scan", overrides)
+    return table_row(how, "grounded-pos-scan", overrides)
 
 
 TAUGHT = (
@@ -25,7 +26,7 @@ TAUGHT = (
     _taught("its best region, sure", (*ONE_REGION, *SURE)),
     _taught("Eq. 15, sure, lambda_1 = 0.01", (*SURE, "xe.objective.weight=0.01")),
     _taught("as released, sure, lambda_1 = 0.03", (*THE_CODES, *SURE, "xe.objective.weight=0.03")),
-    Row("its best region, sure, lambda_1 = 0.03", "grounded-best-region"),
+    table_row("its best region, sure, lambda_1 = 0.03", "grounded-best-region"),
 )
 
 TEACHING = Table(
@@ -33,7 +34,7 @@ TEACHING = Table(
     paper=PAPER,
     title="Ways to learn from POS-SCAN's gaze",
     columns=(CAPTIONS[3], *ATTENTION, ACCURACY),
-    rows=(Row("not taught", "grounded-none"), *TAUGHT),
+    rows=(table_row("not taught", "grounded-none"), *TAUGHT),
     claims=tuple(
         Claim(
             f"{row.name}: the gaze is better, at no loss in CIDEr (here: no more than 1 below).",

@@ -4,7 +4,8 @@ that hardest negatives alone do not get going."""
 from __future__ import annotations
 
 from tellapart.papers.ltd.tables import DATA, PAPER, RECALL, constraint_is_best
-from tellapart.reproduce.table import Claim, Greater, Row, Table
+from tellapart.papers.rows import table_row
+from tellapart.reproduce.table import Claim, Greater, Table
 
 PHASES = ("warm-up", "fine-tune")
 RISING = ("fine-tune.optimiser.rate=2e-4", "fine-tune.schedule.kind=cosine-rising")
@@ -18,7 +19,7 @@ RISING_RATE = Table(
     rows=tuple(
         row
         for name, recipe in MODELS.items()
-        for row in (Row(f"{name}, falling", recipe), Row(f"{name}, rising", recipe, RISING))
+        for row in (table_row(f"{name}, falling", recipe), table_row(f"{name}, rising", recipe, RISING))
     ),
     claims=tuple(
         Claim(f"The rising rate helps {name}.", (Greater(f"{name}, rising", f"{name}, falling", "R@sum"),))
@@ -34,18 +35,20 @@ WHY_LOWER = Table(
     title="Why the baseline lies below VSE++ on a small pack: one thing changed at a time",
     columns=RECALL,
     rows=(
-        Row("BL", "ltd-baseline"),
-        Row("GloVe tuned from the start", "ltd-baseline", ("warm-up.frozen=",)),
-        Row("words of 300, learned", "ltd-baseline", LEARNED),
-        Row("no noise on words", "ltd-baseline", ("warm-up.model.replace_words=0", "warm-up.model.delete_words=0")),
-        Row("temperature 0.1", "ltd-baseline", tuple(f"{s}.objective.contrast.temperature=0.1" for s in PHASES)),
-        Row("best epoch of the warm-up", "ltd-baseline", ("warm-up.keep=best",)),
-        Row(
+        table_row("BL", "ltd-baseline"),
+        table_row("GloVe tuned from the start", "ltd-baseline", ("warm-up.frozen=",)),
+        table_row("words of 300, learned", "ltd-baseline", LEARNED),
+        table_row(
+            "no noise on words", "ltd-baseline", ("warm-up.model.replace_words=0", "warm-up.model.delete_words=0")
+        ),
+        table_row("temperature 0.1", "ltd-baseline", tuple(f"{s}.objective.contrast.temperature=0.1" for s in PHASES)),
+        table_row("best epoch of the warm-up", "ltd-baseline", ("warm-up.keep=best",)),
+        table_row(
             "VSE with InfoNCE: one layer a side, a GRU",
             "vse++",
             ("base.objective.contrast.loss=info-nce", "base.objective.contrast.temperature=0.05"),
         ),
-        Row("VSE++ (ConVSE's baseline)", "vse++-tuned"),
+        table_row("VSE++ (ConVSE's baseline)", "vse++-tuned"),
     ),
     claims=(
         Claim(
@@ -67,13 +70,13 @@ WARMED = Table(
     title="VSRN and TERN after three epochs against all negatives",
     columns=RECALL,
     rows=(
-        Row("VSRN", "vsrn-warmed"),
-        Row("VSRN + LTD, dual", "vsrn-warmed-ltd-dual"),
-        Row("VSRN + LTD, constraint", "vsrn-warmed-ltd", ("train.objective.joining.bound=0.25",)),
-        Row("TERN", "tern-warmed"),
-        Row("TERN + LTD, dual", "tern-warmed-ltd-dual"),
-        Row("TERN + LTD, constraint", "tern-warmed-ltd"),
-        Row("TERN, hardest negatives from the start", "tern"),
+        table_row("VSRN", "vsrn-warmed"),
+        table_row("VSRN + LTD, dual", "vsrn-warmed-ltd-dual"),
+        table_row("VSRN + LTD, constraint", "vsrn-warmed-ltd", ("train.objective.joining.bound=0.25",)),
+        table_row("TERN", "tern-warmed"),
+        table_row("TERN + LTD, dual", "tern-warmed-ltd-dual"),
+        table_row("TERN + LTD, constraint", "tern-warmed-ltd"),
+        table_row("TERN, hardest negatives from the start", "tern"),
     ),
     claims=(
         *(constraint_is_best(model) for model in ("VSRN", "TERN")),

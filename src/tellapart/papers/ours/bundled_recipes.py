@@ -20,8 +20,7 @@ from tellapart.objectives.likelihood import Likelihood
 from tellapart.objectives.ranking import Ranking
 from tellapart.objectives.rewards import Rewards
 from tellapart.objectives.self_critical import SelfCritical
-from tellapart.papers.ours import captioners as tell_averaged
-from tellapart.papers.ours.captioners import LONGEST
+from tellapart.papers.ours import captioner_recipes
 from tellapart.runs.recipe import Average, Optimiser, Recipe, Schedule, Stage
 
 PAPER = "no paper's; the models that come with the package"
@@ -29,9 +28,9 @@ PAPER = "no paper's; the models that come with the package"
 
 def words_stage(model: Any) -> Stage:
     return replace(
-        tell_averaged.words_stage(model),
+        captioner_recipes.words_stage(model),
         objective=Likelihood(smoothing=0.1),
-        sampling=Sampling(batch=128, captions_each=5, longest=LONGEST),
+        sampling=Sampling(batch=128, captions_each=5, longest=captioner_recipes.LONGEST),
         optimiser=Optimiser(rate=7e-4),
         schedule=Schedule("cosine", warmup_steps=500),
         epochs=12,
@@ -41,8 +40,8 @@ def words_stage(model: Any) -> Stage:
 
 
 REWARD = replace(
-    tell_averaged.REWARD,
-    sampling=Sampling(batch=128, what="pictures", longest=LONGEST),
+    captioner_recipes.REWARD,
+    sampling=Sampling(batch=128, what="pictures", longest=captioner_recipes.LONGEST),
     optimiser=Optimiser(rate=7e-5),
     epochs=3,
 )
@@ -72,7 +71,7 @@ MATCHER = Stage(
 TUNED_WORDS = replace(
     words_stage(CELLS),
     start="bundled:captioner",
-    sampling=Sampling(batch=64, captions_each=5, longest=LONGEST),
+    sampling=Sampling(batch=64, captions_each=5, longest=captioner_recipes.LONGEST),
     optimiser=Optimiser(rate=2e-4),
     schedule=Schedule("cosine", warmup_steps=100),
     epochs=8,
@@ -80,7 +79,7 @@ TUNED_WORDS = replace(
     evaluate_every=1,
 )
 TUNED_REWARD = replace(
-    tell_averaged.REWARD,
+    captioner_recipes.REWARD,
     objective=SelfCritical(Rewards(), baseline="leave-one-out", samples=5, reread=True),
     epochs=12,
 )
