@@ -10,6 +10,7 @@ from PIL import Image
 from tellapart.core.errors import InputError
 from tellapart.core.files import read_json, write_json
 from tellapart.data.batches import Batches
+from tellapart.data.feature_choice import choose_features
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import Sampling, draw_epoch, share_of_rank
@@ -20,7 +21,7 @@ from tellapart.objectives.ranking import Ranking
 from tellapart.papers.recipes import find_recipe
 from tellapart.runs.recipe import Optimiser, Recipe, Stage
 from tellapart.runs.registry import recipe_from_plain, to_plain
-from tellapart.training.train import TrainSettings, choose_features, train_recipe
+from tellapart.training.train import TrainSettings, train_recipe
 from tiny_pack import make_tiny_pack
 
 

@@ -38,6 +38,7 @@ def gradients(pack_folder: Path, recipe_name: str):
 
     from tellapart.core.distributed import join
     from tellapart.data.batches import Batches
+    from tellapart.data.feature_choice import choose_features
     from tellapart.data.pack import Pack
     from tellapart.data.sampling import draw_epoch
     from tellapart.objectives.context import Context
@@ -45,7 +46,6 @@ def gradients(pack_folder: Path, recipe_name: str):
     from tellapart.runs.registry import override
     from tellapart.runs.run import inputs_for
     from tellapart.training.feed import prefetched
-    from tellapart.training.train import choose_features
 
     us = join("cpu")
     torch.manual_seed(0)

@@ -9,6 +9,7 @@ from functools import cache as cache_calls
 from functools import partial
 
 from tellapart.core.errors import InputError
+from tellapart.data.feature_choice import choose_features
 from tellapart.data.feature_store import FeatureStore, mirror_of
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import captioned, steps_per_epoch
@@ -110,30 +111,10 @@ def _shorter(stage: Stage, share: float, pack: Pack | None) -> Stage:
     return replace(stage, epochs=max(1, round(wanted)), sampling=sampling, schedule=schedule)
 
 
-def features_for(pack: Pack, recipe: Recipe, wanted: Sequence[str]) -> str | None:
-    """Name of the pack's features of the kind the recipe reads: one of `wanted`, or the only ones there are."""
-    if recipe.features == "none":
-        return None
-    stores = [FeatureStore(pack.feature_folder(name)) for name in pack.feature_names()]
-    # Features of mirror images are there to be drawn in training beside their originals, not by themselves.
-    kinds = {store.name: store.kind for store in stores if store.name in wanted or not store.facts.get("flipped")}
-    unknown = [name for name in wanted if name not in kinds]
-    if unknown:
-        raise InputError(f"{pack.folder} has no features '{unknown[0]}'; it has {', '.join(kinds) or 'none at all'}.")
-    fitting = [name for name in wanted if kinds[name] == recipe.features]
-    fitting = fitting or [name for name, kind in kinds.items() if kind == recipe.features]
-    if not fitting:
-        have = ", ".join(f"{name} ({kind})" for name, kind in kinds.items()) or "none at all"
-        raise InputError(
-            f"it reads features of kind '{recipe.features}', and {pack.folder} has {have}; run `tellapart extract "
-            f"{pack.folder} --kind {recipe.features}`"
-        )
-    if len(fitting) > 1:
-        raise InputError(
-            f"{pack.folder} has several features of kind '{recipe.features}': choose with --features "
-            f"{' or '.join(fitting)}."
-        )
-    return fitting[0]
+def features_for(pack: Pack, recipe: Recipe, candidates: Sequence[str]) -> str | None:
+    """Name of the features that the recipe reads; None if it reads none."""
+    store = choose_features(pack, recipe.features, candidates=candidates)
+    return None if store is None else store.name
 
 
 def run_measures(table: Table) -> tuple[str, ...]:

@@ -18,9 +18,9 @@ from torch import nn
 
 from tellapart.core.device import usable_device
 from tellapart.core.distributed import agree, barrier, group, join
-from tellapart.core.errors import InputError
 from tellapart.core.progress import Progress
 from tellapart.data.batches import Batches
+from tellapart.data.feature_choice import choose_features
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.objectives.context import Context
@@ -221,26 +221,6 @@ def _runtime(
         save_objective=objective_saver(stage, settings.out),
         earlier=earlier_losses(knowing, model, next(model.parameters()).device),
     )
-
-
-def choose_features(pack: Pack, kind: str, name: str | None) -> FeatureStore | None:
-    """The features a recipe reads: the named ones, or the only ones of its kind."""
-    if kind == "none":
-        return None
-    stores = [FeatureStore(pack.feature_folder(n)) for n in pack.feature_names()]
-    # Features of mirror images are the other half of those they mirror: never chosen alone unless named.
-    names = [name] if name else [s.name for s in stores if s.kind == kind and not s.facts.get("flipped")]
-    if not names:
-        have = ", ".join(pack.feature_names()) or "none at all"
-        raise InputError(
-            f"{pack.folder} has no features of kind '{kind}' (it has {have}); "
-            f"run `tellapart extract {pack.folder} --kind {kind}`."
-        )
-    if len(names) > 1:
-        raise InputError(
-            f"{pack.folder} has several features of kind '{kind}': choose with --features {' or '.join(names)}."
-        )
-    return FeatureStore(pack.feature_folder(names[0]))
 
 
 def _context(
