@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from tellapart.metrics.captions.ptb.tokenise import tokenize
-from tellapart.metrics.captions.scores import tokenize_groups
+from tellapart.metrics.captions.ptb.tokenizer import tokenize, tokenize_groups
 
 
 def flickr_test(shared_data: Path) -> tuple[list[str], list[list[str]]]:

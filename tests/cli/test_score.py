@@ -1,4 +1,4 @@
-"""The verb `score`: tables, JSON, comparisons, refusals."""
+"""`tellapart score`: tables, JSON, comparisons, errors."""
 
 import json
 from pathlib import Path
@@ -49,10 +49,10 @@ def test_several_files_side_by_side(files: Path, capsys: pytest.CaptureFixture[s
     assert "95% bootstrap" in capsys.readouterr().out.replace("\n", " ")
 
 
-def test_references_without_words_are_refused(tmp_path: Path) -> None:
+def test_references_without_words_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "references.json").write_text('{"1": ["a dog", "the dog"], "2": ["a cat", "..."]}')
     (tmp_path / "said.json").write_text('{"1": "a dog", "2": "a cat"}')
-    with pytest.raises(InputError, match=r"1 captions in .*references.json have no words, .* of image '2'"):
+    with pytest.raises(InputError, match=r"references.json: 1 captions have no words, .* image '2'"):
         score(options(tmp_path, "said.json"))
     assert score(options(tmp_path, "said.json", allow_empty=True))["candidates"]
 
@@ -63,7 +63,7 @@ def test_ids_as_strings(files: Path) -> None:
     given, same = (score(options(files, name))["candidates"][str(files / name)] for name in ("one.json", "map.json"))
     assert same == given
     (files / "short.json").write_text('{"2": "a cat"}')
-    with pytest.raises(InputError, match=r"1 of the 2 images .* the first of them 1:"):
+    with pytest.raises(InputError, match=r"1 of the 2 images .* the first of them 1\."):
         score(options(files, "short.json"))
 
 
@@ -74,7 +74,7 @@ def test_plain_text(tmp_path: Path) -> None:
     assert next(iter(result["candidates"].values()))["corpus"]["ROUGE-L"] == 1
 
 
-def test_refusals(files: Path) -> None:
+def test_errors(files: Path) -> None:
     with pytest.raises(InputError, match="Nothing to score"):
         score(ScoreOptions())
     with pytest.raises(InputError, match="brings its own captions"):
@@ -82,7 +82,7 @@ def test_refusals(files: Path) -> None:
     with pytest.raises(InputError, match="named twice"):
         score(options(files, "one.json", "one.json"))
     (files / "short.json").write_text('[{"image_id": 1, "caption": "a dog"}]')
-    with pytest.raises(InputError, match=r"1 of the 2 images .* no caption in .*short.json, the first of them 2"):
+    with pytest.raises(InputError, match=r"short.json: 1 of the 2 images .* no caption, the first of them 2"):
         score(options(files, "short.json"))
     (files / "odd.json").write_text('[{"image_id": 1, "caption": "a dog"}, {"image_id": 2, "caption": "..."}]')
     with pytest.raises(InputError, match="have no words, only punctuation"):
@@ -94,7 +94,7 @@ def test_refusals(files: Path) -> None:
         score(options(files, "one.json", json=files / "nowhere" / "out.json"))
 
 
-def test_what_cannot_be_had_is_left_out_with_a_sentence(
+def test_metrics_that_cannot_be_computed_are_skipped(
     files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from tellapart.metrics.captions.meteor import tables as meteor_tables
@@ -102,7 +102,7 @@ def test_what_cannot_be_had_is_left_out_with_a_sentence(
     monkeypatch.setattr(meteor_tables.importlib.util, "find_spec", lambda name: None)
     result = score(options(files, "one.json", metrics=()))
     assert "METEOR" not in next(iter(result["candidates"].values()))["corpus"]
-    assert "METEOR is left out." in capsys.readouterr().out
+    assert "METEOR is skipped." in capsys.readouterr().out
 
 
 def test_agreement_with_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,9 +1,7 @@
-"""Figures of retrieval, captions, grounding and diversity: pure functions of scores, captions and boxes.
+"""Metrics: pure functions of scores, captions and boxes.
 
-`tellapart.metrics.evaluate(candidates, references)` gives every caption metric at once; the rest is imported from the
-module that names it (`metrics.recall`, `metrics.cider`, `metrics.token_reward`, ...).
+- `captions`: BLEU, METEOR, ROUGE-L, CIDEr, SPICE and diversity of generated captions; `score` computes the usual ones.
+- `retrieval`: recall at K, R-precision, nDCG, CxC and self-retrieval from a score matrix.
+- `grounding`: attention accuracy, F1_all, F1_loc and hallucination from attended boxes.
+- `people`: how well caption metrics agree with human judgements.
 """
-
-from tellapart.metrics.captions.scores import evaluate
-
-__all__ = ["evaluate"]

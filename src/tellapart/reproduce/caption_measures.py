@@ -19,10 +19,10 @@ from tellapart.evaluation.captions import decode
 from tellapart.evaluation.self_retrieval import RANKS, score_captions
 from tellapart.metrics.captions.bleu import bleu
 from tellapart.metrics.captions.cider import cider_d
-from tellapart.metrics.captions.encoded import Score
 from tellapart.metrics.captions.meteor.score import meteor
-from tellapart.metrics.captions.ptb.tokenise import tokenize
+from tellapart.metrics.captions.ptb.tokenizer import tokenize
 from tellapart.metrics.captions.rouge import rouge_l
+from tellapart.metrics.captions.values import Score
 from tellapart.metrics.retrieval.bootstrap import SAMPLES, image_weights
 from tellapart.models.captioners.concept_baselines import joined_captions, nearest_captions
 from tellapart.models.captioners.fast_path import as_captioner
@@ -103,6 +103,6 @@ def text_metrics(items: Mapping[str, np.ndarray], pack: Pack, features: str | No
 
 def _resampled(score: Score, weights: np.ndarray) -> np.ndarray:
     """The corpus value on each of the weighted sets of images: of sums for BLEU and METEOR, a mean for the others."""
-    if score.parts is None:
+    if score.sums is None:
         return weights @ score.each
-    return score.parts.value(weights @ score.parts.columns * len(score.each))
+    return score.sums.value(weights @ score.sums.columns * len(score.each))

@@ -6,7 +6,7 @@ import pytest
 from tellapart.core.errors import InputError
 from tellapart.metrics.captions.bleu import bleu
 from tellapart.metrics.captions.bootstrap import interval, paired_difference, resampled
-from tellapart.metrics.captions.encoded import Score
+from tellapart.metrics.captions.values import Score
 
 CANDIDATES = ["a dog runs", "a cat", "the bird flies high", "two men", "a red ball"] * 8
 REFERENCES = [["a dog is running"], ["a cat sits"], ["a bird flies"], ["two men talk"], ["the red ball"]] * 8
@@ -22,8 +22,8 @@ def test_a_mean_resampled_is_the_mean_of_the_drawn() -> None:
 def test_bleu_is_recomputed_from_summed_counts() -> None:
     """All images drawn equally often give the corpus value itself, which is not the mean over captions."""
     score = bleu(CANDIDATES, REFERENCES)[1]
-    assert score.parts is not None
-    whole = score.parts.value(3 * score.parts.columns.sum(0, keepdims=True))
+    assert score.sums is not None
+    whole = score.sums.value(3 * score.sums.columns.sum(0, keepdims=True))
     assert whole[0] == pytest.approx(score.corpus, abs=1e-9)
     found = interval(score, samples=200)
     assert found.low < score.corpus < found.high

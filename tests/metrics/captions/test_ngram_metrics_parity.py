@@ -11,8 +11,8 @@ from flickr_captions import flickr_test
 from tellapart.metrics.captions.bleu import bleu
 from tellapart.metrics.captions.cider import cider_d
 from tellapart.metrics.captions.document_frequency import DocumentFrequency
-from tellapart.metrics.captions.encoded import Score
 from tellapart.metrics.captions.rouge import rouge_l
+from tellapart.metrics.captions.values import Score
 
 pytest.importorskip("pycocoevalcap", reason="pycocoevalcap is not installed")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reference_tokens import java_tokens
-from tellapart.metrics.captions.ptb.tokenise import _following, tokenize
+from tellapart.metrics.captions.ptb.tokenizer import _following, tokenize
 
 # What the reference makes of these lines, read as one file in this order.
 ODD = [

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tellapart.cli.score import agreement
 from tellapart.core.errors import InputError
-from tellapart.metrics.captions.scores import USUAL
+from tellapart.metrics.captions.evaluate import USUAL
+from tellapart.metrics.people.agreement import agreement
 from tellapart.metrics.people.flickr8k import read_judgements
 
 PUBLISHED = {

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tellapart.metrics.captions.encoded import Encoded, Parts, Score, batches, columns, encode
+from tellapart.metrics.captions.encoded import Encoded, batches, columns, encode
+from tellapart.metrics.captions.values import CorpusSums, Score
 
 TINY = 1e-15
 SMALL = 1e-9
@@ -27,7 +28,7 @@ def bleu_of(encoded: Encoded, order: int = 4) -> list[Score]:
     sums = np.vstack([correct, guesses, lengths, wanted]).T  # [images, 2 * order + 2]
     corpus = _from_sums(sums.sum(0, keepdims=True))
     return [
-        Score(float(corpus[k, 0]), each[k], Parts(sums, lambda drawn, k=k: _from_sums(drawn)[k]))  # type: ignore[misc]
+        Score(float(corpus[k, 0]), each[k], CorpusSums(sums, lambda drawn, k=k: _from_sums(drawn)[k]))  # type: ignore[misc]
         for k in range(order)
     ]
 

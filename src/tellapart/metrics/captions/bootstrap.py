@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.metrics.captions.encoded import Score
+from tellapart.metrics.captions.values import Score
 
 SAMPLES = 1000
 
@@ -30,10 +30,10 @@ def resampled(score: Score, samples: int = SAMPLES, seed: int = 0) -> np.ndarray
     values = []
     for count in np.diff(np.append(np.arange(0, samples, 64), samples)):  # in blocks, to bound memory
         weights = generator.multinomial(images, np.full(images, 1 / images), size=int(count)).astype(float)
-        if score.parts is None:
+        if score.sums is None:
             values.append(weights @ score.each / images)
         else:
-            values.append(score.parts.value(weights @ score.parts.columns))
+            values.append(score.sums.value(weights @ score.sums.columns))
     return np.concatenate(values)
 
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tellapart.metrics.captions.document_frequency import DocumentFrequency
-from tellapart.metrics.captions.encoded import Encoded, Score, encode
+from tellapart.metrics.captions.encoded import Encoded, encode
 from tellapart.metrics.captions.ngrams import Level, levels
+from tellapart.metrics.captions.values import Score
 
 ORDER = 4
 SIGMA = 6.0

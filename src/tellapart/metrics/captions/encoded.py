@@ -1,37 +1,15 @@
 """Captions as integers: the form in which every n-gram metric here works."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
 from tellapart.core.errors import InputError
 
 END = "\0"  # stands between captions while they are split all at once; the tokeniser lets no such character through
-
-
-class Parts(NamedTuple):
-    """What a corpus value is computed from: sums over captions. A resampled corpus is another weighted sum."""
-
-    columns: np.ndarray
-    """[captions, K]"""
-    value: Callable[[np.ndarray], np.ndarray]
-    """[corpora, K] sums of columns -> [corpora] values."""
-
-
-class Score(NamedTuple):
-    """A metric's value for the corpus, and one value for each candidate in order."""
-
-    corpus: float
-    each: np.ndarray
-    parts: Parts | None = None
-    """None where the corpus value is the mean over captions."""
-
-    def __repr__(self) -> str:
-        return f"Score(corpus={self.corpus:.6g}, each={self.each!r})"
 
 
 class WordIds(dict[str, int]):
@@ -68,7 +46,7 @@ class Encoded:
 
 
 def check(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> None:
-    """Refuse what the metrics are not defined for."""
+    """Raise an error for input that the metrics are not defined for."""
     if isinstance(candidates, str) or any(isinstance(group, str) for group in references):
         raise InputError(
             "Candidates must be a list of captions and references a list of lists of captions; "

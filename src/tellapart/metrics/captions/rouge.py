@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tellapart.metrics.captions.encoded import Encoded, Score, batches, columns, encode
+from tellapart.metrics.captions.encoded import Encoded, batches, columns, encode
+from tellapart.metrics.captions.values import Score
 
 BETA = 1.2
 

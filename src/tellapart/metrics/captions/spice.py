@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.metrics.captions.encoded import Score, check
+from tellapart.metrics.captions.encoded import check
+from tellapart.metrics.captions.values import Score
 
 CORENLP = ("stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar")
 ARCHIVE = "http://nlp.stanford.edu/software/stanford-corenlp-full-2015-12-09.zip"

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.metrics.captions.ptb.tokenise import tokenize
+from tellapart.metrics.captions.ptb.tokenizer import tokenize
 from tellapart.metrics.people.kendall import tau_b, tau_c
 
 FILES = {"expert": "ExpertAnnotations.txt", "crowdflower": "CrowdFlowerAnnotations.txt"}

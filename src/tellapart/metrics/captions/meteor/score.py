@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.metrics.captions.encoded import Encoded, Parts, Score, check, encode
+from tellapart.metrics.captions.encoded import Encoded, check, encode
 from tellapart.metrics.captions.meteor import tables as meteor_tables
 from tellapart.metrics.captions.meteor.matches import Matches, find_matches
 from tellapart.metrics.captions.meteor.normalize import normalize
 from tellapart.metrics.captions.meteor.search import LONGEST, Alignments, best_alignments
 from tellapart.metrics.captions.meteor.search_one import search_one
+from tellapart.metrics.captions.values import CorpusSums, Score
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
 MODULE_WEIGHTS = np.array([1.0, 0.6, 0.8, 0.6])  # exact, stem, synonym, paraphrase
@@ -93,7 +94,7 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Sc
     best = np.flatnonzero(scores == each[image])
     first = best[np.searchsorted(image[best], np.arange(len(candidates)))]
     columns = counts.rows(first).columns()
-    return Score(float(_corpus(columns.sum(0, keepdims=True))[0]), each, Parts(columns, _corpus))
+    return Score(float(_corpus(columns.sum(0, keepdims=True))[0]), each, CorpusSums(columns, _corpus))
 
 
 def _corpus(sums: np.ndarray) -> np.ndarray:

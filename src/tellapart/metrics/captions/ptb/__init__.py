@@ -1,0 +1,1 @@
+"""Penn Treebank tokenisation as the COCO caption script does it: `tokenizer.py` applies `rules.py`."""

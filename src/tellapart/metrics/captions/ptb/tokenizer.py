@@ -118,3 +118,9 @@ def tokenize(captions: Iterable[str]) -> list[str]:
                 pass
         found.append(_with_context(line, _following(lines, index))[:-1])
     return found
+
+
+def tokenize_groups(groups: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The tokenised references of each image. All are tokenised as one text, as the script does."""
+    tokens = iter(tokenize(caption for group in groups for caption in group))
+    return [[next(tokens) for _ in group] for group in groups]

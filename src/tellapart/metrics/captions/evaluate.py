@@ -1,18 +1,21 @@
-"""All caption metrics in one call, as the COCO caption script computes them."""
+"""All caption metrics in one call, for the corpus and per caption, as the COCO caption script computes them."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import chain
 from typing import Literal
 
 from tellapart.core.errors import InputError
+from tellapart.metrics.captions import spice as spice_module
 from tellapart.metrics.captions.bleu import bleu_of
+from tellapart.metrics.captions.by_image import match_ids
 from tellapart.metrics.captions.cider import cider_d_of
 from tellapart.metrics.captions.document_frequency import DocumentFrequency
-from tellapart.metrics.captions.encoded import Score, check, encode
+from tellapart.metrics.captions.encoded import check, encode
+from tellapart.metrics.captions.meteor import tables as meteor_tables
 from tellapart.metrics.captions.meteor.score import meteor, meteor_java
-from tellapart.metrics.captions.ptb.tokenise import tokenize
+from tellapart.metrics.captions.ptb.tokenizer import tokenize, tokenize_groups
 from tellapart.metrics.captions.rouge import rouge_l
-from tellapart.metrics.captions.spice import spice
+from tellapart.metrics.captions.values import Score
 
 METEORS: dict[str, Callable[[Sequence[str], Sequence[Sequence[str]]], Score]] = {
     "python": meteor,
@@ -34,9 +37,9 @@ def evaluate(
     frequencies: DocumentFrequency | None = None,
     tokenized: bool = False,
 ) -> dict[str, Score]:
-    """Score captions against references: lists in the same order, or mappings with the same keys.
+    """The `Score` of each metric. Captions are lists in the same order, or mappings with the same keys.
 
-    "CIDEr" is what the script prints under that name, which is CIDEr-D; both names are understood.
+    "CIDEr" is what the script prints under that name, which is CIDEr-D. Both names are accepted.
 
     >>> scores = evaluate(["A dog runs."], [["A dog is running.", "The dog runs"]], metrics=("BLEU-1", "ROUGE-L"))
     >>> {name: round(score.corpus, 3) for name, score in scores.items()}
@@ -44,9 +47,9 @@ def evaluate(
     """
     unknown = [name for name in metrics if name not in METRICS]
     if unknown:
-        raise InputError(f"No metric is called {unknown[0]}; there are {', '.join(METRICS)}.")
+        raise InputError(f"Unknown metric {unknown[0]}; choose from {', '.join(METRICS)}.")
     if meteor not in METEORS:
-        raise InputError(f"METEOR is computed by {' or '.join(METEORS)}, not by {meteor}.")
+        raise InputError(f"meteor must be {' or '.join(METEORS)}, not {meteor}.")
     first, second = paired(candidates, references)
     if not tokenized:
         first, second = tokenize(first), tokenize_groups(second)
@@ -61,44 +64,33 @@ def evaluate(
     if "CIDEr" in metrics or "CIDEr-D" in metrics:
         scores["CIDEr"] = scores["CIDEr-D"] = cider_d_of(encoded, frequencies)
     if "SPICE" in metrics:
-        scores["SPICE"] = spice(first, second)
+        scores["SPICE"] = spice_module.spice(first, second)
     return {name: scores[name] for name in metrics}
 
 
+def available_metrics() -> tuple[tuple[str, ...], dict[str, str]]:
+    """The usual metrics that can be computed here, and for METEOR and SPICE the reason if they cannot."""
+    chosen = [*USUAL, "SPICE"]
+    reasons: dict[str, str] = {}
+    for name, locate in (("METEOR", meteor_tables.release), ("SPICE", spice_module.locate)):
+        try:
+            locate()
+        except InputError as error:
+            reasons[name] = str(error)
+            chosen.remove(name)
+    return tuple(chosen), reasons
+
+
 def paired(candidates: Captions, references: References) -> tuple[list[str], list[list[str]]]:
-    """Candidates and their references as lists in one order: that of the references."""
+    """Candidates and their references as lists, in the order of the references."""
     if isinstance(candidates, Mapping) and isinstance(references, Mapping):
-        match_keys(candidates, references, "the candidates", "the references")
+        match_ids(candidates, references, "candidates")
         candidates, references = [candidates[key] for key in references], list(references.values())
     if isinstance(candidates, Mapping) or isinstance(references, Mapping):
-        raise InputError("Give candidates and references both as lists or both as mappings from the same keys.")
+        raise InputError("candidates and references must both be lists, or both mappings with the same keys.")
     check(candidates, references)
     first, second = list(candidates), [list(group) for group in references]
     for text in chain(first, *second):
         if not isinstance(text, str):
             raise InputError(f"A caption is one string, not {type(text).__name__}: {text!r}.")
     return first, second
-
-
-def match_keys(
-    candidates: Mapping[Hashable, object], references: Mapping[Hashable, object], name: str, reference_name: str
-) -> None:
-    """Refuse candidates that lack an image of the references or have one too many."""
-    missing = [key for key in references if key not in candidates]
-    extra = [key for key in candidates if key not in references]
-    if missing:
-        raise InputError(
-            f"{len(missing)} of the {len(references)} images of {reference_name} have no caption in {name}, "
-            f"the first of them {missing[0]!r}: caption every image, or score against references of those alone."
-        )
-    if extra:
-        raise InputError(
-            f"{len(extra)} captions in {name} are for images that are not in {reference_name}, "
-            f"the first of them {extra[0]!r}: remove them, or give the references they belong to."
-        )
-
-
-def tokenize_groups(groups: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Tokenise all references as one text, as the script does."""
-    tokens = iter(tokenize(caption for group in groups for caption in group))
-    return [[next(tokens) for _ in group] for group in groups]
