@@ -76,8 +76,7 @@ def main(device: str = "cpu") -> None:
 
 
 def bench_tokens(candidates: list[str], references: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-    from tellapart.metrics.captions.ptb.tokenizer import tokenize
-    from tellapart.metrics.captions.ptb.tokenizer import tokenize_groups
+    from tellapart.metrics.captions.ptb.tokenizer import tokenize, tokenize_groups
 
     ours, seconds = timed(lambda: (tokenize(candidates), tokenize_groups(references)))
     if shutil.which("java") is None:

@@ -20,7 +20,7 @@ from tellapart.evaluation.self_retrieval import score_tree
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.losses.reference_contrast import ReferenceContrast
 from tellapart.models.captioners import CAPTIONERS
-from tellapart.models.captioners.fast_path import predictions
+from tellapart.models.captioners.teacher_forcing import predictions
 from tellapart.models.decoding import beam, log_prob, with_start
 from tellapart.models.decoding.prefixes import prefix_tree
 from tellapart.models.inputs import ModelInputs

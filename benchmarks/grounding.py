@@ -23,7 +23,7 @@ from tellapart.core.types import Images
 from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Caption, PackImage, write_pack
-from tellapart.metrics.grounding.attention import References, Spoken, judge_captions
+from tellapart.metrics.grounding.attention import GeneratedWords, References, judge_captions
 from tellapart.metrics.grounding.boxes import pixel_size
 from tellapart.models.captioners.up_down import UpDown
 from tellapart.models.decoding import greedy
@@ -79,7 +79,7 @@ def _captions_a_second(model: nn.Module, images: Images) -> float:
 def _judging_seconds() -> float:
     random = np.random.default_rng(0)
     boxes = np.sort(random.uniform(0, 1, (20_000, 2, 2)), axis=1).reshape(-1, 4)
-    said = Spoken(np.sort(random.integers(0, 1000, 3000)), random.integers(0, 480, 3000), boxes[:3000])
+    said = GeneratedWords(np.sort(random.integers(0, 1000, 3000)), random.integers(0, 480, 3000), boxes[:3000])
     truth = References(
         np.repeat(np.arange(1000), 5),
         np.sort(random.integers(0, 5000, 15_000)),

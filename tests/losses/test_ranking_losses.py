@@ -16,7 +16,7 @@ from tellapart.losses import Contrast
 from tellapart.losses.hardest_negative_contrast import HardestNegativeContrast
 from tellapart.losses.hinge import HardestNegativeHinge, SumOfHinges
 from tellapart.losses.info_nce import InfoNCE
-from tellapart.losses.multimodal import MultimodalContrast
+from tellapart.losses.multimodal_contrast import MultimodalContrast
 
 MARGIN, TAU = 0.2, 0.1
 HAND = torch.tensor([[0.8, 0.7], [0.5, 0.6]], dtype=torch.float64)

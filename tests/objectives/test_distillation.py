@@ -13,7 +13,7 @@ import torch
 from grounded_world import grounded_context
 from tellapart.core.errors import InputError
 from tellapart.core.types import Batch
-from tellapart.losses.divergence import ATTENTION_LOSSES
+from tellapart.losses.attention import ATTENTION_LOSSES
 from tellapart.metrics.grounding.boxes import overlap
 from tellapart.models.captioners.adaptive_attention import AdaptiveAttention
 from tellapart.models.captioners.neuraltalk import NeuralTalk2

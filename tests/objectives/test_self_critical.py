@@ -106,10 +106,10 @@ def test_reward_rises(context: Context) -> None:
     rewards = []
     for _ in range(40):
         optimiser.zero_grad()
-        figures = objective(batch)
-        figures["loss"].backward()
+        loss_and_values = objective(batch)
+        loss_and_values["loss"].backward()
         optimiser.step()
-        rewards.append(figures["reward"].item())
+        rewards.append(loss_and_values["reward"].item())
     assert sum(rewards[-5:]) > 1.25 * sum(rewards[:5])
 
 
@@ -135,9 +135,9 @@ def test_rereading_gives_the_same_loss_and_gradient_without_dropout(context: Con
         settings = SelfCritical(Rewards(cider=1.0), "leave-one-out", samples=3, max_words=max_words, reread=reread)
         objective = settings.build(model, context).train()
         torch.manual_seed(1)
-        figures = objective(batch)
-        figures["loss"].backward()
-        found.append((figures, [parameter.grad for parameter in model.parameters()]))
+        loss_and_values = objective(batch)
+        loss_and_values["loss"].backward()
+        found.append((loss_and_values, [parameter.grad for parameter in model.parameters()]))
     for name, value in found[0][0].items():
         torch.testing.assert_close(found[1][0][name], value, atol=1e-5, rtol=1e-4)
     for plain, again in zip(found[0][1], found[1][1]):

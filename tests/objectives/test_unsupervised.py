@@ -15,7 +15,7 @@ from tellapart.losses.hinge import HardestNegativeHinge
 from tellapart.losses.unmasked_hinge import UnmaskedHinge
 from tellapart.models.captioners.r2m import R2M
 from tellapart.models.decoding import greedy, with_start
-from tellapart.models.decoding.constraints import NEVER_SAID
+from tellapart.models.decoding.constraints import NEVER_GENERATED
 from tellapart.models.inputs import ModelInputs
 from tellapart.objectives.concept_gan import ConceptGan, discounted
 from tellapart.objectives.context import Context
@@ -211,7 +211,7 @@ def test_policy_equals_a_loop_over_drawn_words(context: Context) -> None:
     for time in range(4):
         step = model.step(word, state)
         state, word = step.state, drawn[:, time]
-        allowed = [index for index in range(step.logits.shape[1]) if index not in NEVER_SAID]
+        allowed = [index for index in range(step.logits.shape[1]) if index not in NEVER_GENERATED]
         for row in range(2):
             if drawn[row, time] == 0:
                 continue

@@ -56,7 +56,7 @@ def test_a_recorded_run_learns_what_a_plain_one_learns(
     name: str, precision: str, pack: Path, tmp_path: Path, pretended_replay: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nn.functional, "dropout", lambda values, *_, **__: values)
-    monkeypatch.setattr("tellapart.models.layers.words.WordNoise.forward", lambda self, texts: texts)
+    monkeypatch.setattr("tellapart.models.layers.word_embedding.WordNoise.forward", lambda self, texts: texts)
     recipe = small_recipe(name)
     stages = tuple(
         replace(stage, epochs=1, precision=precision, sampling=replace(stage.sampling, steps=3))

@@ -17,7 +17,7 @@ from tellapart.core.protocols import Matcher
 from tellapart.data.pack import Pack
 from tellapart.evaluation.format import readable
 from tellapart.evaluation.retrieval import SplitScores, score_split
-from tellapart.models.captioners.fast_path import as_captioner
+from tellapart.models.captioners.teacher_forcing import as_captioner
 from tellapart.models.decoding import beam
 from tellapart.objectives.context import Context
 from tellapart.report import page

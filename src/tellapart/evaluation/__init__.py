@@ -6,7 +6,7 @@ from tellapart.evaluation.captions import evaluate_captions, to_caption, validat
 from tellapart.evaluation.grounding import evaluate_grounding, evaluate_grounding_fully, ground_with_classes, to_ground
 from tellapart.evaluation.retrieval import evaluate_retrieval, evaluate_retrieval_fully, to_match
 from tellapart.evaluation.self_retrieval import self_retrieval
-from tellapart.models.captioners.fast_path import as_captioner
+from tellapart.models.captioners.teacher_forcing import as_captioner
 
 EVALUATIONS: dict[str, Callable[..., dict[str, float]]] = {
     "captions": validate_captions,

@@ -20,7 +20,7 @@ from tellapart.metrics.captions.cider import cider_d
 from tellapart.metrics.captions.meteor.score import meteor
 from tellapart.metrics.captions.ptb.tokenizer import tokenize
 from tellapart.metrics.captions.rouge import rouge_l
-from tellapart.models.captioners.fast_path import as_captioner, predictions
+from tellapart.models.captioners.teacher_forcing import as_captioner, predictions
 from tellapart.models.decoding import Constraints, Decoded, bad_endings, beam, greedy
 from tellapart.objectives.context import Context
 from tellapart.text.vocabulary import PAD

@@ -23,10 +23,10 @@ from tellapart.evaluation.region_bounds import region_bounds
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.metrics.grounding.attention import (
     THRESHOLD,
+    GeneratedWords,
     GroundingOutcomes,
     Outcomes,
     References,
-    Spoken,
     attention_accuracy,
     class_rates,
     grounding_scores,
@@ -35,9 +35,9 @@ from tellapart.metrics.grounding.attention import (
 )
 from tellapart.metrics.grounding.bootstrap import accuracy_samples, draws, interval, score_samples
 from tellapart.metrics.grounding.boxes import best_overlap, image_sizes
-from tellapart.models.captioners.fast_path import predictions
+from tellapart.models.captioners.teacher_forcing import predictions
 from tellapart.models.decoding import greedy
-from tellapart.models.matchers.detected_attention import ALL, AMONG, Trusted, has_detections
+from tellapart.models.matchers.detected_attention import ALL, AMONG, DetectedAttention, has_detections
 from tellapart.models.matchers.word_attention import AttendingMatcher, word_attention
 from tellapart.objectives.context import Context
 
@@ -58,7 +58,7 @@ class Grounding:
 
 def evaluate_grounding(model: nn.Module, context: Context, split: str) -> dict[str, float]:
     """Attention accuracy in percent; for a captioner also loss, CIDEr-D, F1_all, F1_loc and hallucination rates; for a
-    matcher also its accuracy among `Trusted` regions, where a detector found some."""
+    matcher also its accuracy among `DetectedAttention` regions, where a detector found some."""
     return ground(model, context, split).figures
 
 
@@ -146,7 +146,7 @@ def _read(
     """Where annotated words of true sentences look; a matcher's also if they looked at regions alone that a detector
     vouches for. For a captioner also the loss a word."""
     among = AMONG if isinstance(model, AttendingMatcher) and has_detections(context.store) else (ALL,)
-    kept_to = {name: Trusted(name, context.store, context.device) for name in among}
+    kept_to = {name: DetectedAttention(name, context.store, context.device) for name in among}
     parts: dict[str, list[Outcomes]] = {name: [] for name in among}
     loss, total, count = WordCrossEntropy(), 0.0, 0
     boxes, mask = objects.padded_boxes
@@ -206,10 +206,12 @@ def _speak(
         row, step = (classes >= 0).nonzero(as_tuple=True)
         box = images.boxes[row, said.attention[row, step].argmax(-1)]
         parts.append(
-            Spoken(rows[row.cpu().numpy()], classes[row, step].cpu().numpy(), box.cpu().numpy().astype(np.float64))
+            GeneratedWords(
+                rows[row.cpu().numpy()], classes[row, step].cpu().numpy(), box.cpu().numpy().astype(np.float64)
+            )
         )
         tokens.append(said.tokens.cpu())
-    spoken = Spoken(
+    spoken = GeneratedWords(
         *(np.concatenate([getattr(part, name) for part in parts]) for name in ("image", "word_class", "box"))
     )
     longest = max(part.shape[1] for part in tokens)

@@ -18,7 +18,7 @@ from tellapart.data.sampling import captioned
 from tellapart.metrics.retrieval.bootstrap import intervals
 from tellapart.metrics.retrieval.cxc import cxc_positives, cxc_recall, ratings_among, read_cxc
 from tellapart.metrics.retrieval.ndcg import ndcg, rouge_relevance
-from tellapart.metrics.retrieval.recall import own_sentences, r_precision, recall, retrieval_ranks, thousand_folds
+from tellapart.metrics.retrieval.recall import own_captions, r_precision, recall, retrieval_ranks, thousand_folds
 from tellapart.objectives.context import Context
 
 CHUNK = 256
@@ -55,7 +55,7 @@ def evaluate_retrieval_fully(model: nn.Module, context: Context, split: str) -> 
 def full_measures(found: SplitScores, texts: Sequence[str]) -> dict[str, float]:
     """All measures of a score matrix; `texts` are its captions, for nDCG."""
     measures = recall(found.scores, found.owner)
-    measures["i2t_r_precision"] = r_precision(found.scores, own_sentences(found.owner, len(found.image_rows)))
+    measures["i2t_r_precision"] = r_precision(found.scores, own_captions(found.owner, len(found.image_rows)))
     if len(texts) <= NDCG_CAPTIONS:
         measures["t2i_ndcg_rouge"] = ndcg(found.scores, rouge_relevance(texts, found.owner))
     for name, interval in intervals(retrieval_ranks(found.scores, found.owner)).items():

@@ -19,7 +19,7 @@ from tellapart.core.protocols import Captioner
 from tellapart.core.types import Images, State
 from tellapart.evaluation.captions import decode
 from tellapart.metrics.retrieval.self_retrieval import self_retrieval as recalls
-from tellapart.models.captioners.fast_path import SharedCaptioner, as_captioner, heard_once
+from tellapart.models.captioners.teacher_forcing import WordSharingCaptioner, as_captioner, per_distinct_word
 from tellapart.models.decoding.prefixes import Level, Prefixes, prefix_tree
 from tellapart.objectives.context import Context
 from tellapart.text.vocabulary import START
@@ -102,7 +102,7 @@ def score_tree(model: Captioner, images: Images, tree: Prefixes, normaliser: tor
     size = sum(value[0].numel() * value.element_size() for name, value in state.items() if name not in shared)
     widest = max(len(level.word) for level in tree.levels)
     together = max(1, portions(images.features.device).state // (size * widest))
-    reader = Reader(model, tree, normaliser) if isinstance(model, SharedCaptioner) else None
+    reader = Reader(model, tree, normaliser) if isinstance(model, WordSharingCaptioner) else None
     parts = []
     for first in range(0, len(images), together):
         some = {name: value[first : first + together] for name, value in state.items()}
@@ -157,24 +157,26 @@ class Reader:
     """`_words_plain` for captioners that can hear words once for all image_rows, with matrix products in a precision of
     their own. What does not depend on images is computed here, for the whole tree."""
 
-    def __init__(self, model: SharedCaptioner, tree: Prefixes, precision: torch.dtype) -> None:
+    def __init__(self, model: WordSharingCaptioner, tree: Prefixes, precision: torch.dtype) -> None:
         self.model, self.levels, self.precision = model, tree.levels, precision
         self.weight, self.bias = model.words.output()  # [V, E], [V]
         self.rough_weight, self.rough_bias = self.weight.to(precision), self.bias.to(precision)
         self.own_weight = [self.weight[level.word] for level in tree.levels]  # [n, E] each
         start = torch.full((1,), START, device=self.weight.device)
         read = [start, *(level.word[level.kept] for level in tree.levels[:-1])]
-        self.heard = heard_once(model.hear, torch.cat(read)).split([len(words) for words in read])  # [m, G] each
+        self.word_input = per_distinct_word(model.word_input, torch.cat(read)).split(
+            [len(words) for words in read]
+        )  # [m, G] each
 
     def words(self, depth: int, state: State) -> tuple[Tensor, State]:
         """ln p [P, n] of a level's words, each after its parent."""
-        heard, level = self.heard[depth], self.levels[depth]
-        with torch.autocast(heard.device.type, torch.bfloat16, enabled=self.precision == torch.bfloat16):
-            step = self.model.advance(heard, state)
+        word_input, level = self.word_input[depth], self.levels[depth]
+        with torch.autocast(word_input.device.type, torch.bfloat16, enabled=self.precision == torch.bfloat16):
+            step = self.model.advance(word_input, state)
         after = {name: value.to(state[name].dtype) for name, value in step.state.items()}
         hidden = self.model.words.bridge(step.hidden.to(self.weight.dtype))  # [P * m, E]
-        norm = _log_sum(hidden, self.rough_weight, self.rough_bias).unflatten(0, (-1, len(heard)))  # [P, m]
-        hidden = hidden.unflatten(0, (-1, len(heard))).index_select(1, level.parent)  # [P, n, E]
+        norm = _log_sum(hidden, self.rough_weight, self.rough_bias).unflatten(0, (-1, len(word_input)))  # [P, m]
+        hidden = hidden.unflatten(0, (-1, len(word_input))).index_select(1, level.parent)  # [P, n, E]
         own = torch.linalg.vecdot(hidden, self.own_weight[depth]) + self.bias[level.word]
         return own - norm[:, level.parent], after
 

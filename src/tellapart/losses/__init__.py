@@ -11,7 +11,7 @@ from tellapart.core.errors import InputError
 from tellapart.losses.hardest_negative_contrast import HardestNegativeContrast
 from tellapart.losses.hinge import HardestNegativeHinge, SumOfHinges
 from tellapart.losses.info_nce import InfoNCE
-from tellapart.losses.multimodal import MultimodalContrast
+from tellapart.losses.multimodal_contrast import MultimodalContrast
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from tellapart.losses.hinge import hardest_negatives
-from tellapart.losses.pairs import check_reduction, check_temperature, positives, reduce
+from tellapart.losses.negatives import check_reduction, check_temperature, positives, reduce
 
 
 class HardestNegativeContrast(nn.Module):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from tellapart.losses.pairs import caption_rivals, check_reduction, image_rivals, positives, reduce
+from tellapart.losses.negatives import caption_negatives, check_reduction, image_negatives, positives, reduce
 
 LOWEST = float("-inf")
 
@@ -28,8 +28,8 @@ class SumOfHinges(nn.Module):
 
     def forward(self, scores: Tensor, owner: Tensor) -> Tensor:
         pair = positives(scores, owner).unsqueeze(1)  # [C, 1]
-        captions, wrong_caption = caption_rivals(scores, owner)  # [C, C]
-        images, wrong_image = image_rivals(scores, owner)  # [C, I]
+        captions, wrong_caption = caption_negatives(scores, owner)  # [C, C]
+        images, wrong_image = image_negatives(scores, owner)  # [C, I]
         caption_cost = (self.margin + captions - pair).clamp(min=0) * wrong_caption
         image_cost = (self.margin + images - pair).clamp(min=0) * wrong_image
         return reduce(caption_cost.sum(1) + image_cost.sum(1), self.reduction)
@@ -64,8 +64,8 @@ class HardestNegativeHinge(nn.Module):
 def hardest_negatives(scores: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
     """s(I, C*) and s(I*, C) of each pair [C] (ConVSE paper, Eqs. 3 and 4); -inf where a pair has no
     negative."""
-    captions, wrong_caption = caption_rivals(scores, owner)
-    images, wrong_image = image_rivals(scores, owner)
+    captions, wrong_caption = caption_negatives(scores, owner)
+    images, wrong_image = image_negatives(scores, owner)
     hardest_caption = captions.masked_fill(~wrong_caption, LOWEST).amax(1)  # [C]
     hardest_image = images.masked_fill(~wrong_image, LOWEST).amax(1)  # [C]
     return hardest_caption, hardest_image

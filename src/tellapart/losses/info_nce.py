@@ -5,7 +5,14 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from tellapart.losses.pairs import caption_rivals, check_reduction, check_temperature, image_rivals, positives, reduce
+from tellapart.losses.negatives import (
+    caption_negatives,
+    check_reduction,
+    check_temperature,
+    image_negatives,
+    positives,
+    reduce,
+)
 
 DIRECTIONS = {"added": 1.0, "halved": 0.5}
 
@@ -37,11 +44,11 @@ class InfoNCE(nn.Module):
     def forward(self, scores: Tensor, owner: Tensor) -> Tensor:
         logits = scores / self.temperature
         pair = positives(logits, owner)  # [C]
-        captions, wrong_caption = caption_rivals(logits, owner)  # [C, C]
+        captions, wrong_caption = caption_negatives(logits, owner)  # [C, C]
         keep_caption = wrong_caption.clone()
         keep_caption.fill_diagonal_(True)
         among_captions = captions.masked_fill(~keep_caption, float("-inf")).logsumexp(1)  # [C]
-        images, _ = image_rivals(logits, owner)  # [C, I]: the pair and all its negatives, each image once
+        images, _ = image_negatives(logits, owner)  # [C, I]: the pair and all its negatives, each image once
         among_images = images.logsumexp(1)  # [C]
         weight = DIRECTIONS[self.directions]
         return reduce(weight * ((among_captions - pair) + (among_images - pair)), self.reduction)

@@ -15,8 +15,8 @@ from torch.nn import functional
 
 from tellapart.core.distributed import global_mean
 from tellapart.core.types import Batch, Images
-from tellapart.losses.policy import PolicyGradient, leave_one_out
-from tellapart.models.captioners.fast_path import as_captioner
+from tellapart.losses.policy_gradient import PolicyGradient, leave_one_out
+from tellapart.models.captioners.teacher_forcing import as_captioner
 from tellapart.models.decoding import Decoded, sample, with_start
 from tellapart.models.decoding.rollouts import rollout_rewards
 from tellapart.objectives.context import Context

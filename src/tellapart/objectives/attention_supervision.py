@@ -19,7 +19,7 @@ from tellapart.data.batches import Batches
 from tellapart.data.object_words import open_objects
 from tellapart.data.sampling import split_rows
 from tellapart.metrics.grounding.boxes import image_sizes
-from tellapart.models.matchers.detected_attention import Trusted
+from tellapart.models.matchers.detected_attention import DetectedAttention
 from tellapart.models.matchers.word_attention import word_attention
 from tellapart.objectives.context import Context
 
@@ -52,7 +52,7 @@ class AttentionTargets:
         )
 
 
-class TokenTable:
+class TokenLookup:
     """Finds a batch's words among the pack's tokens."""
 
     def __init__(self, context: Context) -> None:
@@ -77,8 +77,8 @@ class TeacherAttention:
         if not context.pack.has_column("nouns"):
             raise InputError(f"{context.pack.folder} has no noun marks; make them with `tellapart annotate --nouns`.")
         self.context, self.teacher, self.stored = context, context.model(teacher), stored
-        self.trusted = Trusted(among, context.store, context.device)
-        self.tokens = TokenTable(context)
+        self.trusted = DetectedAttention(among, context.store, context.device)
+        self.tokens = TokenLookup(context)
         self.nouns = torch.from_numpy(np.array(context.pack.column("nouns").values, dtype=np.bool_)).to(context.device)
         # The teacher reads sentences with their noun marks, cut where the captioner's are cut.
         self.batches = Batches(context.pack, context.store, ("nouns",), context.device, context.batches.longest)
@@ -128,7 +128,7 @@ class BoxAttention:
     def __init__(self, context: Context) -> None:
         objects = open_objects(context.pack)
         device = context.device
-        self.tokens = TokenTable(context)
+        self.tokens = TokenLookup(context)
         row = np.full(len(context.pack.tokens), -1, dtype=np.int64)
         row[objects.tokens] = np.arange(len(objects.tokens))
         boxes, mask = objects.padded_boxes

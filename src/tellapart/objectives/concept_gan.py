@@ -21,12 +21,12 @@ from tellapart.core.types import Batch, Texts
 from tellapart.data.concepts_column import IMAGE_CONCEPTS, IMAGE_SCORES, stored_dictionary
 from tellapart.data.sampling import split_rows
 from tellapart.losses.likelihood import WordCrossEntropy
-from tellapart.models.captioners.fast_path import from_state
 from tellapart.models.captioners.r2m import R2MModel
+from tellapart.models.captioners.teacher_forcing import predictions_from_state
 from tellapart.models.decoding import sample, with_start
-from tellapart.models.decoding.constraints import NEVER_SAID
-from tellapart.models.layers.concepts import shuffled
-from tellapart.models.layers.critic import SentenceCritic
+from tellapart.models.decoding.constraints import NEVER_GENERATED
+from tellapart.models.layers.concept_encoder import shuffled
+from tellapart.models.layers.sentence_critic import SentenceCritic
 from tellapart.objectives.context import Context
 from tellapart.objectives.unsupervised import Started, check_model, column, say
 from tellapart.text.concepts import ConceptDictionary
@@ -98,7 +98,7 @@ class ConceptGanObjective(nn.Module):
         policy = self.policy(vectors, drawn, advantage)
         texts = self.human(len(images))
         adversary, rebuilding, gist = self.judge(drawn, texts.tokens[:, 1:], vectors.detach())
-        again = from_state(self.model, self.model.begin(gist), texts.tokens)
+        again = predictions_from_state(self.model, self.model.begin(gist), texts.tokens)
         repeating = self.loss(again.logits, again.targets)
         loss = policy + self.config.sentence_weight * repeating + adversary + self.config.image_weight * rebuilding
         named = self.named(drawn, concepts, scores).sum(1).mean()
@@ -132,11 +132,11 @@ class ConceptGanObjective(nn.Module):
 
     def policy(self, vectors: Tensor, drawn: Tensor, advantage: Tensor) -> Tensor:
         """REINFORCE: minus the mean over words of advantage times the log-probability the word was drawn with."""
-        found = from_state(self.model, self.model.begin(vectors), with_start(drawn))
-        barred = torch.zeros(found.logits.shape[1], dtype=torch.bool, device=drawn.device)
-        barred[list(NEVER_SAID)] = True  # they could not be drawn
+        found = predictions_from_state(self.model, self.model.begin(vectors), with_start(drawn))
+        forbidden = torch.zeros(found.logits.shape[1], dtype=torch.bool, device=drawn.device)
+        forbidden[list(NEVER_GENERATED)] = True  # they could not be drawn
         words = -functional.cross_entropy(
-            found.logits.masked_fill(barred, -torch.inf).float(), found.targets, reduction="none"
+            found.logits.masked_fill(forbidden, -torch.inf).float(), found.targets, reduction="none"
         )
         forced = torch.zeros_like(found.mask)
         forced[:, self.config.longest :] = drawn[:, self.config.longest :] == END  # the end of the page, not a choice

@@ -15,7 +15,7 @@ from tellapart.core.distributed import global_mean
 from tellapart.core.errors import InputError
 from tellapart.core.types import Batch
 from tellapart.data.sampling import LATER
-from tellapart.losses.divergence import ATTENTION_LOSSES
+from tellapart.losses.attention import ATTENTION_LOSSES
 from tellapart.objectives.attention_supervision import AttentionTargets, BoxAttention, TeacherAttention
 from tellapart.objectives.context import Context
 from tellapart.objectives.likelihood import Likelihood
@@ -90,12 +90,12 @@ class DistillationObjective(Recordable):
         if found.attention is None:
             raise InputError(f"{type(self.model).__name__} looks at nothing, so its attention cannot be supervised.")
         words = self.likelihood.words_loss(found)
-        looks = self.look_losses(found.attention.float(), targets).masked_fill(~targets.real, 0.0)  # [M]
+        looks = self.attention_losses(found.attention.float(), targets).masked_fill(~targets.real, 0.0)  # [M]
         supervised = targets.right.any(-1) if self.config.loss.startswith("any-region") else targets.real
         look = global_mean(looks.sum(), (found.mask if self.config.mean_over == "words" else supervised).sum())
         return {"loss": words + self.config.weight * look, "words": words, "attention": look}
 
-    def look_losses(self, attention: Tensor, targets: AttentionTargets) -> Tensor:
+    def attention_losses(self, attention: Tensor, targets: AttentionTargets) -> Tensor:
         """[M] from the captioner's attention [C, T - 1, R]. A captioner that may look away (a visual sentinel) has that
         share as one more place, where the teacher never looks."""
         beta = attention[targets.sentence, targets.place]  # [M, R]

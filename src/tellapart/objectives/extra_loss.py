@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from tellapart.core.distributed import gather_rows
 from tellapart.core.errors import InputError
-from tellapart.losses.constraint import LagrangeConstraint
+from tellapart.losses.lagrange_constraint import LagrangeConstraint
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tellapart.core.distributed import global_mean
 from tellapart.core.errors import InputError
 from tellapart.core.types import Batch, Images
 from tellapart.data.sampling import split_rows
-from tellapart.models.captioners.fast_path import as_captioner
+from tellapart.models.captioners.teacher_forcing import as_captioner
 from tellapart.models.decoding import log_prob
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable

@@ -15,7 +15,7 @@ from tellapart.core.protocols import Captioner
 from tellapart.core.types import Batch
 from tellapart.data.sampling import split_rows
 from tellapart.losses.likelihood import WordCrossEntropy
-from tellapart.models.captioners.fast_path import Predictions, as_captioner, at_words, predictions, select
+from tellapart.models.captioners.teacher_forcing import Predictions, as_captioner, at_words, predictions, select
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
 from tellapart.text.vocabulary import PAD

@@ -12,8 +12,8 @@ from tellapart.core.errors import InputError
 from tellapart.core.protocols import Matcher
 from tellapart.core.types import Batch, Encoded
 from tellapart.losses import Contrast
-from tellapart.losses.multimodal import MultimodalContrast
-from tellapart.losses.pairs import positives
+from tellapart.losses.multimodal_contrast import MultimodalContrast
+from tellapart.losses.negatives import positives
 from tellapart.models.matchers.scores import cosine
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable

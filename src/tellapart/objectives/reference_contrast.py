@@ -14,7 +14,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.types import Batch, Images, Texts
 from tellapart.data.sampling import split_rows
 from tellapart.losses.reference_contrast import ReferenceContrast
-from tellapart.models.captioners.fast_path import as_captioner
+from tellapart.models.captioners.teacher_forcing import as_captioner
 from tellapart.models.decoding import log_prob
 from tellapart.objectives.context import Context
 from tellapart.objectives.mismatched import MismatchedImages, captions_of

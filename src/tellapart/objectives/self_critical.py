@@ -14,10 +14,10 @@ from tellapart.core.distributed import global_mean
 from tellapart.core.errors import InputError
 from tellapart.core.types import Batch
 from tellapart.data.sampling import LATER
-from tellapart.losses.policy import PolicyGradient, leave_one_out
-from tellapart.models.captioners.fast_path import as_captioner, predictions
+from tellapart.losses.policy_gradient import PolicyGradient, leave_one_out
+from tellapart.models.captioners.teacher_forcing import as_captioner, predictions
 from tellapart.models.decoding import greedy, sample, with_start
-from tellapart.models.decoding.constraints import NEVER_SAID
+from tellapart.models.decoding.constraints import NEVER_GENERATED
 from tellapart.models.decoding.likelihood import word_log_probabilities
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
@@ -69,8 +69,8 @@ class SelfCriticalObjective(nn.Module):
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         drawn = sample(self.model, batch.images, self.config.samples, max_words=self.config.max_words)
         assert drawn.word_log_probability is not None
-        rewards, advantage = judged(self.config, self.model, self.reward, drawn.tokens, batch)
-        return figures(drawn.tokens, drawn.word_log_probability, rewards, advantage)
+        rewards, advantage = rewards_and_advantages(self.config, self.model, self.reward, drawn.tokens, batch)
+        return loss_and_values(drawn.tokens, drawn.word_log_probability, rewards, advantage)
 
 
 class RereadObjective(Recordable):
@@ -84,20 +84,20 @@ class RereadObjective(Recordable):
     @torch.no_grad()
     def prepare(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """Sentences drawn [N, words + END], their rewards and advantages [N]."""
-        with undisturbed(self.model):
+        with eval_mode(self.model):
             tokens = sample(self.model, batch.images, self.config.samples, max_words=self.config.max_words).tokens
-        rewards, advantage = judged(self.config, self.model, self.reward, tokens, batch)
+        rewards, advantage = rewards_and_advantages(self.config, self.model, self.reward, tokens, batch)
         return functional.pad(tokens, (0, self.config.max_words + 1 - tokens.shape[1])), rewards, advantage
 
     def forward(self, batch: Batch, prepared: tuple[Tensor, Tensor, Tensor] | None = None) -> dict[str, Tensor]:
         tokens, rewards, advantage = self.prepare(batch) if prepared is None else prepared
         found = predictions(self.model, batch.images, with_start(tokens), drawn_owner(batch, self.config.samples))
         ids = torch.arange(found.logits.shape[1], device=tokens.device)
-        sayable = torch.stack([ids != word for word in NEVER_SAID]).all(0)  # [V]
+        sayable = torch.stack([ids != word for word in NEVER_GENERATED]).all(0)  # [V]
         words = word_log_probabilities(replace(found, logits=found.logits.masked_fill(~sayable, -torch.inf)))  # [N, T]
         # After the most words a sentence may have, nothing but END could follow.
         words = functional.pad(words[:, : self.config.max_words], (0, 1))
-        return figures(tokens, words, rewards, advantage)
+        return loss_and_values(tokens, words, rewards, advantage)
 
 
 def drawn_owner(batch: Batch, each: int) -> Tensor:
@@ -105,7 +105,7 @@ def drawn_owner(batch: Batch, each: int) -> Tensor:
     return torch.arange(len(batch.images), device=batch.owner.device).repeat_interleave(each)
 
 
-def judged(
+def rewards_and_advantages(
     config: SelfCritical, model: nn.Module, reward: CaptionReward, tokens: Tensor, batch: Batch
 ) -> tuple[Tensor, Tensor]:
     """Rewards of drawn sentences [N, T] and how far they are above the baseline, [N] each."""
@@ -119,12 +119,12 @@ def judged(
 @torch.no_grad()
 def greedy_rewards(config: SelfCritical, model: nn.Module, reward: CaptionReward, batch: Batch) -> Tensor:
     """[I]: what the model gets for its own likeliest words, without dropout."""
-    with undisturbed(model):
+    with eval_mode(model):
         said = greedy(as_captioner(model), batch.images, config.max_words)
     return reward(said.tokens, batch, drawn_owner(batch, 1))
 
 
-def figures(tokens: Tensor, words: Tensor, rewards: Tensor, advantage: Tensor) -> dict[str, Tensor]:
+def loss_and_values(tokens: Tensor, words: Tensor, rewards: Tensor, advantage: Tensor) -> dict[str, Tensor]:
     """The loss from the log-probabilities of the words drawn [N, T], and what is worth logging."""
     mask = tokens != PAD
     return {
@@ -136,7 +136,7 @@ def figures(tokens: Tensor, words: Tensor, rewards: Tensor, advantage: Tensor) -
 
 
 @contextmanager
-def undisturbed(model: nn.Module) -> Iterator[None]:
+def eval_mode(model: nn.Module) -> Iterator[None]:
     """Without dropout, and as it was afterwards."""
     was_training = model.training
     model.eval()

@@ -24,10 +24,10 @@ from tellapart.data.sampling import LATER
 from tellapart.losses.hinge import HardestNegativeHinge
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.losses.unmasked_hinge import UnmaskedHinge
-from tellapart.models.captioners.fast_path import at_words
 from tellapart.models.captioners.r2m import R2MModel
+from tellapart.models.captioners.teacher_forcing import at_words
 from tellapart.models.decoding import greedy, with_start
-from tellapart.models.layers.concepts import shuffled
+from tellapart.models.layers.concept_encoder import shuffled
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
 from tellapart.text.vocabulary import PAD

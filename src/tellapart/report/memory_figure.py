@@ -42,7 +42,7 @@ def memory_weights(model: R2MModel, images: Images, vocabulary: Vocabulary, max_
     if len(images) != 1:
         raise InputError(f"The memory figure is drawn for one image, not {len(images)}.")
     tokens = with_start(greedy(model, images, max_words).tokens)  # [1, T]
-    traced = model.trace(images, tokens)
+    traced = model.memory_attention(images, tokens)
     rows: list[str] = []
     weights: list[np.ndarray] = []
     if traced.fusion is not None:

@@ -25,7 +25,7 @@ from tellapart.metrics.captions.rouge import rouge_l
 from tellapart.metrics.captions.values import Score
 from tellapart.metrics.retrieval.bootstrap import SAMPLES, image_weights
 from tellapart.models.captioners.concept_baselines import joined_captions, nearest_captions
-from tellapart.models.captioners.fast_path import as_captioner
+from tellapart.models.captioners.teacher_forcing import as_captioner
 from tellapart.reproduce.measured import Measured
 from tellapart.runs.context import context_for
 from tellapart.runs.run import Run

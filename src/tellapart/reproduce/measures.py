@@ -19,7 +19,7 @@ from tellapart.core.files import read_json
 from tellapart.data.pack import Pack
 from tellapart.evaluation.retrieval import SplitScores, score_split
 from tellapart.metrics.retrieval.ndcg import ndcg, rouge_relevance
-from tellapart.metrics.retrieval.recall import own_sentences, r_precision, retrieval_ranks, summarise, thousand_folds
+from tellapart.metrics.retrieval.recall import own_captions, r_precision, retrieval_ranks, summarise, thousand_folds
 from tellapart.reproduce.caption_measures import measure_captions, measure_self_retrieval
 from tellapart.reproduce.grounding_measure import measure_grounding
 from tellapart.reproduce.measured import Measured
@@ -40,7 +40,7 @@ def measure_retrieval(run: Run, pack: Pack, split: str, device: str) -> Measured
     found = _scores(run, pack, split, device)
     ranks = retrieval_ranks(found.scores, found.owner)
     figures = summarise(ranks)
-    figures["i2t_r_precision"] = r_precision(found.scores, own_sentences(found.owner, len(found.image_rows)))
+    figures["i2t_r_precision"] = r_precision(found.scores, own_captions(found.owner, len(found.image_rows)))
     figures |= thousand_folds(found.scores, found.owner)
     arrays = (ranks.image_to_text, ranks.text_to_image, ranks.owner)
     return Measured(figures, {name: array.numpy().astype(np.int32) for name, array in zip(RANKS, arrays)})

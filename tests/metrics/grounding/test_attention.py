@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tellapart.metrics.grounding.attention import (
+    GeneratedWords,
     GroundingOutcomes,
     Outcomes,
     References,
-    Spoken,
     attention_accuracy,
     class_rates,
     grounding_scores,
@@ -44,16 +44,16 @@ def references(*sentences: tuple[int, list[tuple[int, tuple[float, ...]]], list[
     )
 
 
-def spoken(*words: tuple[int, int, tuple[float, ...]]) -> Spoken:
+def spoken(*words: tuple[int, int, tuple[float, ...]]) -> GeneratedWords:
     """Each word: image, class, box looked at."""
-    return Spoken(
+    return GeneratedWords(
         np.asarray([image for image, _, _ in words], dtype=np.int64),
         np.asarray([k for _, k, _ in words], dtype=np.int64),
         np.asarray([box for _, _, box in words], dtype=np.float64).reshape(-1, 4),
     )
 
 
-def scores(said: Spoken, truth: References) -> dict[str, float]:
+def scores(said: GeneratedWords, truth: References) -> dict[str, float]:
     return grounding_scores(judge_captions(said, truth, SIZE), 3)
 
 
@@ -166,7 +166,7 @@ def test_hallucination_by_hand() -> None:
     assert found["chair_words"] == pytest.approx(100 / 3) and found["chair_captions"] == 50
 
 
-def loop_scores(said: Spoken, truth: References, classes: int) -> dict[str, float]:
+def loop_scores(said: GeneratedWords, truth: References, classes: int) -> dict[str, float]:
     """The published procedure, word by word."""
     found = {}
     annotated = {int(k) for k in truth.word_class}
@@ -196,7 +196,7 @@ def loop_scores(said: Spoken, truth: References, classes: int) -> dict[str, floa
     return found
 
 
-def random_case(seed: int) -> tuple[Spoken, References]:
+def random_case(seed: int) -> tuple[GeneratedWords, References]:
     random = np.random.default_rng(seed)
     boxes = (HERE, THERE, (0.0, 0.0, 1.0, 1.0), (0.1, 0.0, 0.55, 0.9))
     draw = lambda: (int(random.integers(3)), boxes[int(random.integers(4))])  # noqa: E731

@@ -13,7 +13,7 @@ from tellapart.metrics.retrieval.recall import (
     Ranks,
     best_ranks,
     fold_recall,
-    own_sentences,
+    own_captions,
     r_precision,
     recall,
     summarise,
@@ -128,7 +128,7 @@ def test_r_precision_by_hand() -> None:
     scores = torch.tensor([[0.9, 0.8, 0.7]])
     assert r_precision(scores, torch.tensor([[True, False, True]])) == 0.5
     assert r_precision(scores, torch.zeros(1, 3, dtype=torch.bool)) == 0.0
-    assert own_sentences(torch.tensor([1, 0]), 2).tolist() == [[False, True], [True, False]]
+    assert own_captions(torch.tensor([1, 0]), 2).tolist() == [[False, True], [True, False]]
 
 
 def test_bad_shapes_are_refused() -> None:

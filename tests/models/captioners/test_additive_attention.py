@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tellapart.models.captioners import additive_attention
-from tellapart.models.captioners.additive_attention import AdditiveAttention, weighted
+from tellapart.models.captioners.additive_attention import AdditiveAttention, weighted_sum
 
 EACH = 3
 
@@ -23,7 +23,7 @@ def test_attention_in_blocks(at_once: int, monkeypatch: pytest.MonkeyPatch) -> N
         torch.testing.assert_close(attend(keys, query, mask), expected, atol=1e-6, rtol=1e-5)
     weights = expected.softmax(1)
     seen = torch.einsum("nr,nrh->nh", weights, keys.repeat_interleave(EACH, 0))
-    torch.testing.assert_close(weighted(weights, keys), seen)
+    torch.testing.assert_close(weighted_sum(weights, keys), seen)
 
 
 def test_attention_dropout_and_gradient() -> None:

@@ -11,9 +11,9 @@ from tellapart.core.protocols import Captioner
 from tellapart.core.types import Images
 from tellapart.data.concepts_column import IMAGE_CONCEPTS
 from tellapart.models.captioners.adaptive_attention import AdaptiveAttention
-from tellapart.models.captioners.fast_path import FastCaptioner, predictions
 from tellapart.models.captioners.neuraltalk import NeuralTalk2
 from tellapart.models.captioners.r2m import R2M
+from tellapart.models.captioners.teacher_forcing import SequenceCaptioner, predictions
 from tellapart.models.captioners.up_down import UpDown, UpDownModel
 from tellapart.models.inputs import ModelInputs
 from tellapart.text.vocabulary import END, PAD, START, Vocabulary
@@ -60,7 +60,7 @@ def built(name: str) -> nn.Module:
 @pytest.mark.parametrize("name", CONFIGS)
 def test_protocols_are_met(name: str) -> None:
     assert isinstance(built(name), Captioner)
-    assert isinstance(built(name), FastCaptioner)
+    assert isinstance(built(name), SequenceCaptioner)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -165,9 +165,9 @@ def test_words_heard_for_all_images(name: str) -> None:
     model = built(name)
     copied, shared = both_states(model, make_images(4))
     words = torch.tensor([5, 9, 4])
-    heard = model.advance(model.hear(words), shared)
+    word_input = model.advance(model.word_input(words), shared)
     step = model.step(words.repeat(4), copied)
-    torch.testing.assert_close(model.logits(heard.hidden), step.logits, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(model.logits(word_input.hidden), step.logits, atol=1e-5, rtol=1e-5)
 
 
 def test_up_down_written_out() -> None:

@@ -6,8 +6,8 @@ import torch
 from tellapart.core.errors import InputError
 from tellapart.core.protocols import Captioner
 from tellapart.core.types import Images
-from tellapart.models.captioners.fast_path import FastCaptioner
 from tellapart.models.captioners.r2m import R2M, R2MModel
+from tellapart.models.captioners.teacher_forcing import SequenceCaptioner
 from tellapart.models.decoding import beam, greedy, log_prob, with_start
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.layers.memory import PlainFusion, PlainRecurrence
@@ -46,7 +46,7 @@ TOKENS = torch.tensor([[1, 4, 5, 6, 2, 0], [1, 7, 7, 8, 9, 2], [1, 2, 0, 0, 0, 0
 @pytest.mark.parametrize("name", VARIANTS)
 def test_whole_sentences_equal_steps(name: str) -> None:
     model = build(VARIANTS[name])
-    assert isinstance(model, Captioner) and isinstance(model, FastCaptioner)
+    assert isinstance(model, Captioner) and isinstance(model, SequenceCaptioner)
     forced = model(SEEN, TOKENS).logits  # [4, 5, V]
     state = model.start(SEEN)
     for time in range(TOKENS.shape[1] - 1):
@@ -108,7 +108,7 @@ def test_the_papers_sizes() -> None:
 
 def test_trace_gives_weights_that_add_up() -> None:
     model = build(VARIANTS["slots"])
-    traced = model.trace(SEEN, TOKENS)
+    traced = model.memory_attention(SEEN, TOKENS)
     assert traced.fusion.shape == (4, 5, 2, 2, 2) and traced.recurrent.shape == (4, 5, 2, 3, 4)
     for weights in (traced.fusion, traced.recurrent):
         assert torch.allclose(weights.sum(-1), torch.ones(1), atol=1e-5)

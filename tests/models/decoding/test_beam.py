@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tellapart.core.errors import InputError
 from tellapart.models.decoding import Constraints, bad_endings, beam, beams, diverse_beams, greedy, log_prob, with_start
-from tellapart.models.decoding.constraints import barred, most_barred
+from tellapart.models.decoding.constraints import forbidden_words, most_forbidden
 from tellapart.text.vocabulary import END, PAD, START, UNK, Vocabulary
 from tiny_captioners import TableCaptioner, numbered_images, random_table
 
@@ -124,7 +124,7 @@ def test_never_more_barred_than_counted(seed: int, no_repeat: int, endings: tupl
     """Beam search looks among so many more words as may be barred; with one fewer it could run out of them."""
     constraints = Constraints(no_repeat, endings)
     said = torch.randint(4, 7, (20, seed % 8), generator=torch.Generator().manual_seed(seed))
-    assert int(barred(30, said, constraints).sum(1).max()) <= most_barred(said.shape[1], constraints)
+    assert int(forbidden_words(30, said, constraints).sum(1).max()) <= most_forbidden(said.shape[1], constraints)
 
 
 @settings(max_examples=10, deadline=None)

@@ -44,10 +44,10 @@ def test_both_log_probabilities() -> None:
     found = sample(captioner, images, each=4, max_words=4)
     owner = torch.arange(5).repeat_interleave(4)
     torch.testing.assert_close(found.log_probability, log_prob(captioner, images, with_start(found.tokens), owner))
-    barred = captioner.table.clone()
-    barred[:, :, [PAD, START, UNK]] = -torch.inf
+    forbidden_words = captioner.table.clone()
+    forbidden_words[:, :, [PAD, START, UNK]] = -torch.inf
     before = with_start(found.tokens)[:, :-1]
-    drawn = barred.log_softmax(-1)[owner.unsqueeze(1), before].gather(2, found.tokens.unsqueeze(2)).squeeze(2)
+    drawn = forbidden_words.log_softmax(-1)[owner.unsqueeze(1), before].gather(2, found.tokens.unsqueeze(2)).squeeze(2)
     drawn = drawn.masked_fill(found.tokens == PAD, 0.0)
     drawn[:, 4:] = 0.0  # the fifth place can only be END
     torch.testing.assert_close(found.word_log_probability, drawn)

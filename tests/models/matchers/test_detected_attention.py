@@ -14,7 +14,7 @@ from tellapart.core.types import Encoded, Images, Texts
 from tellapart.data.feature_store import FeatureStore
 from tellapart.evaluation.grounding import evaluate_grounding
 from tellapart.models.captioners.up_down import UpDown
-from tellapart.models.matchers.detected_attention import Trusted
+from tellapart.models.matchers.detected_attention import DetectedAttention
 from tellapart.models.matchers.scan import SCAN
 from tellapart.objectives.attention_supervision import TeacherAttention
 from tellapart.objectives.context import Context
@@ -42,7 +42,7 @@ def test_by_hand(detected: Context) -> None:
         "sure": [4 / 7, 3 / 7, 0.0, 0.0],
     }
     for among, values in expected.items():
-        found = Trusted(among, detected.store, CPU)(attention, images)
+        found = DetectedAttention(among, detected.store, CPU)(attention, images)
         torch.testing.assert_close(found, torch.tensor([values]))
 
 
@@ -50,7 +50,7 @@ def test_words_look_on_where_nothing_is_left(detected: Context) -> None:
     """Nothing detected; nothing detected looked at; a word that is passed over."""
     attention = torch.tensor([[0.1, 0.3, 0.4, 0.2], [0.0, 0.0, 0.5, 0.5], [0.0, 0.0, 0.0, 0.0]])
     for among in ("detected", "sure"):
-        found = Trusted(among, detected.store, CPU)(attention, torch.tensor([7, 0, 0]))
+        found = DetectedAttention(among, detected.store, CPU)(attention, torch.tensor([7, 0, 0]))
         torch.testing.assert_close(found, attention)
 
 
@@ -85,7 +85,7 @@ def test_images_may_have_unlike_numbers_of_regions(detected: Context) -> None:
     assert detected.store is not None
     save_array(detected.store.folder / "offsets.npy", np.concatenate([[0], 3 + 4 * np.arange(8)]))
     save_array(detected.store.folder / "scores.npy", np.delete(SCORES.reshape(-1), 3))
-    trusted = Trusted("detected", FeatureStore(detected.store.folder), CPU)
+    trusted = DetectedAttention("detected", FeatureStore(detected.store.folder), CPU)
     three = trusted(torch.tensor([[0.5, 0.25, 0.25]]), torch.tensor([0]))
     torch.testing.assert_close(three, torch.tensor([[2 / 3, 1 / 3, 0.0]]))
     four = trusted(torch.full((1, 4), 0.25), torch.tensor([1]))
@@ -115,12 +115,12 @@ def test_a_matchers_accuracy_is_told_among_detections_too(detected: Context) -> 
 def test_bad_input(tmp_path: Path) -> None:
     context = grounded_context(tmp_path / "pack")
     with pytest.raises(InputError, match="among all, detected, sure regions, not 'best'"):
-        Trusted("best", context.store, CPU)
+        DetectedAttention("best", context.store, CPU)
     with pytest.raises(InputError, match="needs regions that a detector found"):
-        Trusted("sure", context.store, CPU)
+        DetectedAttention("sure", context.store, CPU)
     assert context.store is not None
     save_array(context.store.folder / "scores.npy", np.zeros(32, np.float32))
     with pytest.raises(InputError, match="needs regions that a detector found"):
-        Trusted("detected", FeatureStore(context.store.folder), CPU)
+        DetectedAttention("detected", FeatureStore(context.store.folder), CPU)
     with pytest.raises(InputError, match="among=sure is for a matcher's attention"):
         Distillation("boxes", among="sure").build(UpDown(hidden=8, attention=8).build(context.inputs), context)

@@ -43,7 +43,7 @@ class References:
 
 
 @dataclass(frozen=True)
-class Spoken:
+class GeneratedWords:
     """Object words of generated captions, one caption an image, in the order they are said."""
 
     image: np.ndarray  # [P] rising
@@ -67,7 +67,7 @@ class GroundingOutcomes:
         return {"all": (self.precision, self.recall), "loc": located}
 
 
-def judge_captions(spoken: Spoken, references: References, size: np.ndarray) -> GroundingOutcomes:
+def judge_captions(spoken: GeneratedWords, references: References, size: np.ndarray) -> GroundingOutcomes:
     """Compare each caption with each reference of its image. `size` [I, 4] is `pixel_size` of each image.
 
     Precision, for each object word said and each reference: where the reference annotates the class, the overlap with
@@ -90,7 +90,9 @@ def judge_captions(spoken: Spoken, references: References, size: np.ndarray) -> 
     return GroundingOutcomes(precision, predicted, Outcomes(whose, references.word_class, hit), found)
 
 
-def _precision(spoken: Spoken, references: References, size: np.ndarray, classes: int) -> tuple[Outcomes, np.ndarray]:
+def _precision(
+    spoken: GeneratedWords, references: References, size: np.ndarray, classes: int
+) -> tuple[Outcomes, np.ndarray]:
     order = np.argsort(references.image, kind="stable")
     left = np.searchsorted(references.image[order], spoken.image, side="left")
     counts = np.searchsorted(references.image[order], spoken.image, side="right") - left
@@ -157,7 +159,9 @@ def attention_accuracy(outcomes: Outcomes, classes: int) -> dict[str, float]:
     }
 
 
-def hallucination(spoken: Spoken, captions: int, mentioned: np.ndarray, mentioned_by: np.ndarray) -> dict[str, float]:
+def hallucination(
+    spoken: GeneratedWords, captions: int, mentioned: np.ndarray, mentioned_by: np.ndarray
+) -> dict[str, float]:
     """CHAIR's rates (Rohrbach et al. 2018), in percent, with this class list: the share of object words said, and of
     captions, that name a class no reference of the image mentions, in any word.
 

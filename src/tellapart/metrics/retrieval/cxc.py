@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from tellapart.core.errors import InputError
-from tellapart.metrics.retrieval.recall import CUTOFFS, best_ranks, own_sentences, r_precision, recall_at
+from tellapart.metrics.retrieval.recall import CUTOFFS, best_ranks, own_captions, r_precision, recall_at
 
 POSITIVE = 3.0
 """Ratings run from 0 to 5; from 3 on a pair is taken to match, as the data set's authors do."""
@@ -66,7 +66,7 @@ def cxc_positives(
 
     `pictures` are file stems or bare COCO numbers, `captions` COCO's caption ids.
     """
-    positive = own_sentences(owner, len(images))
+    positive = own_captions(owner, len(images))
     row = {_number(name): place for place, name in enumerate(images)}
     column = {caption: place for place, caption in enumerate(captions)}
     chosen = [

@@ -129,7 +129,7 @@ def r_precision(scores: Tensor, positive: Tensor) -> float:
     return total / max(queries, 1)
 
 
-def own_sentences(owner: Tensor, images: int) -> Tensor:
+def own_captions(owner: Tensor, images: int) -> Tensor:
     """[I, C]: which sentences describe which image."""
     return owner.unsqueeze(0) == torch.arange(images, device=owner.device).unsqueeze(1)
 

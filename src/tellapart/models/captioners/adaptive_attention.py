@@ -13,19 +13,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tellapart.core.types import Forced, Images, State, Step
-from tellapart.models.captioners.additive_attention import AdditiveAttention, weighted
-from tellapart.models.captioners.fast_path import (
-    Heard,
-    Read,
-    filled_up,
-    first,
-    heard_once,
-    longest_first,
-    with_images,
-)
-from tellapart.models.captioners.image_input import ImageInput
+from tellapart.models.captioners.additive_attention import AdditiveAttention, weighted_sum
+from tellapart.models.captioners.image_projection import ImageProjection
 from tellapart.models.captioners.lstm_gates import lstm_step, quick_tanh
-from tellapart.models.captioners.words import WordTable
+from tellapart.models.captioners.teacher_forcing import (
+    HiddenSequence,
+    HiddenStep,
+    add_image_gates,
+    first_rows,
+    longest_first,
+    pad_rows,
+    per_distinct_word,
+)
+from tellapart.models.captioners.word_table import WordTable
 from tellapart.models.inputs import ModelInputs
 
 
@@ -56,8 +56,8 @@ class AdaptiveAttentionModel(nn.Module):
     def __init__(self, config: AdaptiveAttention, words: int, feature_width: int) -> None:
         super().__init__()
         hidden = self.hidden = config.hidden
-        self.whole = ImageInput(feature_width, hidden, config.dropout, config.scaling)
-        self.cells = ImageInput(feature_width, hidden, config.dropout, config.scaling)
+        self.whole = ImageProjection(feature_width, hidden, config.dropout, config.scaling)
+        self.cells = ImageProjection(feature_width, hidden, config.dropout, config.scaling)
         self.keys = nn.Linear(hidden, config.attention)
         self.words = WordTable(words, hidden, hidden, config.tied)
         self.lstm = nn.LSTM(2 * hidden, hidden, batch_first=True)
@@ -85,25 +85,29 @@ class AdaptiveAttentionModel(nn.Module):
         }
 
     def step(self, word: Tensor, state: State) -> Step:
-        heard = self.advance(self.hear(word) if self.training else heard_once(self.hear, word), state)
-        return Step(self.logits(heard.hidden), heard.state, heard.attention)
+        word_input = self.advance(
+            self.word_input(word) if self.training else per_distinct_word(self.word_input, word), state
+        )
+        return Step(self.logits(word_input.hidden), word_input.state, word_input.attention)
 
-    def hear(self, words: Tensor) -> Tensor:
+    def word_input(self, words: Tensor) -> Tensor:
         gates = self._gates(self._word_inputs(words), slice(0, self.hidden))  # [n, 5H]
         _, _, input_bias, hidden_bias = self.lstm.all_weights[0]
         return gates + torch.cat([input_bias + hidden_bias, self.sentinel_gate.bias])
 
-    def advance(self, heard: Tensor, state: State) -> Heard:
+    def advance(self, word_input: Tensor, state: State) -> HiddenStep:
         before = state["hidden"]
-        of_lstm, of_sentinel = with_images(heard, state["gates"], len(before)).split([4 * self.hidden, self.hidden], 1)
+        of_lstm, of_sentinel = add_image_gates(word_input, state["gates"], len(before)).split(
+            [4 * self.hidden, self.hidden], 1
+        )
         hidden, cell = lstm_step(torch.addmm(of_lstm, before, self.lstm.all_weights[0][1].T), state["cell"])
         gate = torch.sigmoid(torch.addmm(of_sentinel, before, self.sentinel_gate.weight[:, 2 * self.hidden :].T))
         output, sentinel, query, key = self._spoken(hidden, gate * quick_tanh(cell))
         context, attention = self._look(query, sentinel, key, state, len(hidden))
         spoken = self.dropout(quick_tanh(self.combine(context + output)))
-        return Heard(spoken, {**state, "hidden": hidden, "cell": cell}, attention)
+        return HiddenStep(spoken, {**state, "hidden": hidden, "cell": cell}, attention)
 
-    def read(self, state: State, tokens: Tensor) -> Read:
+    def read(self, state: State, tokens: Tensor) -> HiddenSequence:
         """All words but the last, in one pass of the LSTM.
 
         The sentinel needs tanh(c_t), which the fused LSTM keeps to itself. As h_t = o_t tanh(c_t), it is h_t / o_t,
@@ -128,16 +132,16 @@ class AdaptiveAttentionModel(nn.Module):
             query, sentinel, key = (part.flatten(0, 1) for part in (query, sentinel, key))
             found = self._look(query, sentinel, key, state, len(tokens))
             context, attention = (part.unflatten(0, output.shape[:2]) for part in found)
-            return Read(self.dropout(quick_tanh(self.combine(context + output))), attention)
+            return HiddenSequence(self.dropout(quick_tanh(self.combine(context + output))), attention)
         contexts, looks = [], []
         # Step by step, though no step needs the one before: all comparisons at once would leave every cache, and the
         # first `alive[t]` sentences are the only ones that still have a word to say.
         for asks, offers, own_key, rows in zip(query.unbind(1), sentinel.unbind(1), key.unbind(1), ordered.alive):
             context, attention = self._look(asks[:rows], offers[:rows], own_key[:rows], state, rows)
-            contexts.append(filled_up(context, len(tokens)))
-            looks.append(filled_up(attention, len(tokens)))
+            contexts.append(pad_rows(context, len(tokens)))
+            looks.append(pad_rows(attention, len(tokens)))
         spoken = self.dropout(quick_tanh(self.combine(torch.stack(contexts, 1) + output)))
-        return Read(ordered.back(spoken), ordered.back(torch.stack(looks, 1)))
+        return HiddenSequence(ordered.back(spoken), ordered.back(torch.stack(looks, 1)))
 
     def logits(self, hidden: Tensor) -> Tensor:
         return self.words.logits(hidden)
@@ -172,7 +176,7 @@ class AdaptiveAttentionModel(nn.Module):
         """Cells and sentinel by weight [N, H] and the cells' weights [N, R], for N queries about the first `rows`
         hypotheses' images, equally many about each."""
         own = self.attend(sentinel_key.unsqueeze(1), query)  # [N, 1]
-        cells = self.attend(first(state["keys"], rows), query, first(state["mask"], rows))  # [N, R]
+        cells = self.attend(first_rows(state["keys"], rows), query, first_rows(state["mask"], rows))  # [N, R]
         weights = functional.softmax(torch.cat([own, cells], 1), 1)  # [N, 1 + R]
-        seen = weighted(weights[:, 1:], first(state["cells"], rows))  # [N, H]
+        seen = weighted_sum(weights[:, 1:], first_rows(state["cells"], rows))  # [N, H]
         return weights[:, :1] * sentinel + seen, weights[:, 1:]

@@ -57,7 +57,7 @@ class AdditiveAttention(nn.Module):
         return scores + self.weigh.bias
 
 
-def weighted(weights: Tensor, cells: Tensor) -> Tensor:
+def weighted_sum(weights: Tensor, cells: Tensor) -> Tensor:
     """Cells [P, R, H] summed with each of their image's k rows of weights [P * k, R]: [P * k, H]."""
     if not len(cells):
         return cells.new_zeros(0, cells.shape[2])

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tellapart.core.types import Forced, Images, State, Step
-from tellapart.models.captioners.fast_path import Heard, Read, heard_once, repeated
-from tellapart.models.captioners.image_input import ImageInput
+from tellapart.models.captioners.image_projection import ImageProjection
 from tellapart.models.captioners.lstm_gates import lstm_step
-from tellapart.models.captioners.words import WordTable
+from tellapart.models.captioners.teacher_forcing import HiddenSequence, HiddenStep, per_distinct_word, repeat_per_image
+from tellapart.models.captioners.word_table import WordTable
 from tellapart.models.inputs import ModelInputs
 
 
@@ -40,7 +40,7 @@ class NeuralTalk2Model(nn.Module):
 
     def __init__(self, config: NeuralTalk2, words: int, feature_width: int) -> None:
         super().__init__()
-        self.image = ImageInput(feature_width, config.hidden, dropout=0.0, scaling=config.scaling)
+        self.image = ImageProjection(feature_width, config.hidden, dropout=0.0, scaling=config.scaling)
         self.words = WordTable(words, config.hidden, config.hidden, config.tied)
         self.lstm = nn.LSTM(config.hidden, config.hidden, batch_first=True)
         self.word_dropout = nn.Dropout(config.word_dropout)
@@ -53,23 +53,25 @@ class NeuralTalk2Model(nn.Module):
         return {"hidden": hidden, "cell": cell}  # [N, H] each
 
     def step(self, word: Tensor, state: State) -> Step:
-        heard = self.advance(self.hear(word) if self.training else heard_once(self.hear, word), state)
-        return Step(self.logits(heard.hidden), heard.state)
+        word_input = self.advance(
+            self.word_input(word) if self.training else per_distinct_word(self.word_input, word), state
+        )
+        return Step(self.logits(word_input.hidden), word_input.state)
 
-    def hear(self, words: Tensor) -> Tensor:
+    def word_input(self, words: Tensor) -> Tensor:
         return self._gates(self.word_dropout(self.words(words)))  # [n, 4H]
 
-    def advance(self, heard: Tensor, state: State) -> Heard:
+    def advance(self, word_input: Tensor, state: State) -> HiddenStep:
         """The words' share of the gates is computed once, however many images read them."""
         before = state["hidden"]
-        gates = torch.addmm(repeated(heard, len(before)), before, self.lstm.all_weights[0][1].T)
+        gates = torch.addmm(repeat_per_image(word_input, len(before)), before, self.lstm.all_weights[0][1].T)
         hidden, cell = lstm_step(gates, state["cell"])
-        return Heard(self.dropout(hidden), {"hidden": hidden, "cell": cell})
+        return HiddenStep(self.dropout(hidden), {"hidden": hidden, "cell": cell})
 
-    def read(self, state: State, tokens: Tensor) -> Read:
+    def read(self, state: State, tokens: Tensor) -> HiddenSequence:
         """All words but the last, in one pass of the LSTM."""
         memory = (state["hidden"].unsqueeze(0).contiguous(), state["cell"].unsqueeze(0).contiguous())
-        return Read(self.dropout(self.lstm(self.word_dropout(self.words(tokens[:, :-1])), memory)[0]))
+        return HiddenSequence(self.dropout(self.lstm(self.word_dropout(self.words(tokens[:, :-1])), memory)[0]))
 
     def logits(self, hidden: Tensor) -> Tensor:
         return self.words.logits(hidden)

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from tellapart.core.errors import InputError
 from tellapart.core.types import Forced, Images, State, Step
 from tellapart.data.concepts_column import IMAGE_CONCEPTS
-from tellapart.models.captioners.fast_path import Read
+from tellapart.models.captioners.teacher_forcing import HiddenSequence
 from tellapart.models.inputs import ModelInputs
-from tellapart.models.layers.concepts import ConceptEncoder
+from tellapart.models.layers.concept_encoder import ConceptEncoder
 from tellapart.models.layers.memory import FusionMemory, PlainFusion, PlainRecurrence, RecurrentMemory
 from tellapart.text.vocabulary import PAD
 
@@ -52,7 +52,7 @@ class R2M:
 
 
 @dataclass(frozen=True)
-class Traced:
+class MemoryAttention:
     """Where the decoder's memories looked as it read a sentence: what the paper's Figure 5 draws."""
 
     fusion: Tensor | None  # [C, T - 1, H, 2, 2]: rows and columns are v, then the word
@@ -116,11 +116,11 @@ class R2MModel(nn.Module):
         memory, after, _ = self.decoder.step(fused, state)
         return Step(self.logits(memory.flatten(1)), {"concepts": state["concepts"], **after})
 
-    def read(self, state: State, tokens: Tensor) -> Read:
+    def read(self, state: State, tokens: Tensor) -> HiddenSequence:
         """All words but the last: fusion memory at once, recurrent memory step by step. Rows are M_t, slots side by
         side."""
         fused, _ = self.fusion(state["concepts"], self.words(tokens[:, :-1]))  # [C, T - 1, d]
-        return Read(self.decoder.sequence(fused.unsqueeze(2), state).outputs.flatten(2))
+        return HiddenSequence(self.decoder.sequence(fused.unsqueeze(2), state).outputs.flatten(2))
 
     def logits(self, hidden: Tensor) -> Tensor:
         return self.predict(hidden)  # Eq. 8 before softmax
@@ -139,8 +139,8 @@ class R2MModel(nn.Module):
         outputs = self.reconstructor.sequence(incoming, state).outputs.flatten(2)  # [C, T - 1, S' d]
         return self.rebuild(outputs[torch.arange(len(hidden), device=hidden.device), lengths - 2])
 
-    def trace(self, images: Images, tokens: Tensor) -> Traced:
+    def memory_attention(self, images: Images, tokens: Tensor) -> MemoryAttention:
         """Attention of both memories of the decoder for each word of given sentences."""
         state = self.start(images)
         fused, fusion = self.fusion(state["concepts"], self.words(tokens[:, :-1]))
-        return Traced(fusion, self.decoder.sequence(fused.unsqueeze(2), state).weights)
+        return MemoryAttention(fusion, self.decoder.sequence(fused.unsqueeze(2), state).weights)

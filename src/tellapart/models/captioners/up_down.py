@@ -14,19 +14,19 @@ from torch.nn import functional
 
 from tellapart.core.errors import InputError
 from tellapart.core.types import Forced, Images, State, Step
-from tellapart.models.captioners.additive_attention import AdditiveAttention, weighted
-from tellapart.models.captioners.fast_path import (
-    Heard,
-    Read,
-    filled_up,
-    first,
-    heard_once,
-    longest_first,
-    with_images,
-)
-from tellapart.models.captioners.image_input import ImageInput
+from tellapart.models.captioners.additive_attention import AdditiveAttention, weighted_sum
+from tellapart.models.captioners.image_projection import ImageProjection
 from tellapart.models.captioners.lstm_gates import lstm_step
-from tellapart.models.captioners.words import WordTable
+from tellapart.models.captioners.teacher_forcing import (
+    HiddenSequence,
+    HiddenStep,
+    add_image_gates,
+    first_rows,
+    longest_first,
+    pad_rows,
+    per_distinct_word,
+)
+from tellapart.models.captioners.word_table import WordTable
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.layers.loop_products import LoopLinear, LoopMix
 
@@ -74,8 +74,8 @@ class UpDownModel(nn.Module):
             raise InputError(f"Up-Down is built as in the paper or as in the code, not as in '{config.compat}'.")
         hidden, self.relu = config.hidden, config.compat == "code"
         self.hidden = hidden
-        self.cells = ImageInput(feature_width, hidden, config.dropout, config.scaling, self.relu)
-        self.whole = ImageInput(feature_width, hidden, config.dropout, config.scaling) if self.relu else None
+        self.cells = ImageProjection(feature_width, hidden, config.dropout, config.scaling, self.relu)
+        self.whole = ImageProjection(feature_width, hidden, config.dropout, config.scaling) if self.relu else None
         self.keys = nn.Linear(hidden, config.attention)
         self.words = WordTable(words, hidden, hidden, config.tied)
         self.attention_lstm = nn.LSTMCell(3 * hidden, hidden)  # reads [h_language; whole image; word]
@@ -95,37 +95,39 @@ class UpDownModel(nn.Module):
         return image | dict.fromkeys(MEMORY, nothing)
 
     def step(self, word: Tensor, state: State) -> Step:
-        heard = self.advance(self.hear(word) if self.training else heard_once(self.hear, word), state)
-        return Step(self.logits(heard.hidden), heard.state, heard.attention)
+        word_input = self.advance(
+            self.word_input(word) if self.training else per_distinct_word(self.word_input, word), state
+        )
+        return Step(self.logits(word_input.hidden), word_input.state, word_input.attention)
 
-    def hear(self, words: Tensor) -> Tensor:
+    def word_input(self, words: Tensor) -> Tensor:
         """The words' and the biases' share of the attention LSTM's gates [..., 4H]."""
         read = self.words(words)
         read = self.dropout(torch.relu(read) if self.relu else read)
         cell = self.attention_lstm
         return functional.linear(read, cell.weight_ih[:, 2 * self.hidden :], cell.bias_ih + cell.bias_hh)
 
-    def advance(self, heard: Tensor, state: State) -> Heard:
-        gates = with_images(heard, state["whole"], len(state["language_hidden"]))
+    def advance(self, word_input: Tensor, state: State) -> HiddenStep:
+        gates = add_image_gates(word_input, state["whole"], len(state["language_hidden"]))
         memory = tuple(state[name] for name in MEMORY)
         memory, attention = self._advance(0, memory, state, self._loop(gates.unsqueeze(0), state))
-        return Heard(self.dropout(memory[2]), {**state, **dict(zip(MEMORY, memory))}, attention)
+        return HiddenStep(self.dropout(memory[2]), {**state, **dict(zip(MEMORY, memory))}, attention)
 
-    def read(self, state: State, tokens: Tensor) -> Read:
+    def read(self, state: State, tokens: Tensor) -> HiddenSequence:
         """All words but the last, the longest sentences first, so that those still going on are the first rows."""
         ordered = longest_first(state, tokens)
         state = ordered.state
-        gates = self.hear(ordered.tokens[:, :-1]) + state["whole"].unsqueeze(1)  # [C, T - 1, 4H]
+        gates = self.word_input(ordered.tokens[:, :-1]) + state["whole"].unsqueeze(1)  # [C, T - 1, 4H]
         memory = tuple(state[name] for name in MEMORY)
         loop = self._loop(gates.transpose(0, 1), state)
         spoken, looks = [], []
         for step, rows in enumerate(ordered.alive):
-            memory = tuple(first(part, rows) for part in memory)
+            memory = tuple(first_rows(part, rows) for part in memory)
             memory, attention = self._advance(step, memory, state, loop)
-            spoken.append(filled_up(memory[2], len(tokens)))
-            looks.append(filled_up(attention, len(tokens)))
+            spoken.append(pad_rows(memory[2], len(tokens)))
+            looks.append(pad_rows(attention, len(tokens)))
         hidden = self.dropout(torch.stack(spoken, 1))  # [C, T - 1, H]
-        return Read(ordered.back(hidden), ordered.back(torch.stack(looks, 1)))
+        return HiddenSequence(ordered.back(hidden), ordered.back(torch.stack(looks, 1)))
 
     def logits(self, hidden: Tensor) -> Tensor:
         return self.words.logits(hidden)
@@ -159,9 +161,11 @@ class UpDownModel(nn.Module):
         attention_hidden, attention_cell = lstm_step(gates, attention_cell)
 
         query = loop.query(step, attention_hidden)
-        scores = self.attend(first(state["keys"], rows), query, first(state["mask"], rows))
+        scores = self.attend(first_rows(state["keys"], rows), query, first_rows(state["mask"], rows))
         weights = functional.softmax(scores, -1)  # [N, R]
-        seen = loop.mix(step, weights) if loop.mix else weighted(weights, first(state["cells"], rows))  # [N, H]
+        seen = (
+            loop.mix(step, weights) if loop.mix else weighted_sum(weights, first_rows(state["cells"], rows))
+        )  # [N, H]
 
         gates = loop.language(step, seen, attention_hidden, language_hidden)
         return (attention_hidden, attention_cell, *lstm_step(gates, language_cell)), weights

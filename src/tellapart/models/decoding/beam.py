@@ -9,7 +9,7 @@ from torch.nn import functional
 from tellapart.core.errors import InputError
 from tellapart.core.protocols import Captioner
 from tellapart.core.types import Images, State
-from tellapart.models.decoding.constraints import Constraints, barred, most_barred
+from tellapart.models.decoding.constraints import Constraints, forbidden_words, most_forbidden
 from tellapart.models.decoding.decoded import Decoded
 from tellapart.models.decoding.sampling import UNCONSTRAINED
 from tellapart.text.vocabulary import END, PAD, START
@@ -122,9 +122,9 @@ class BeamSearch:
             best, word = own[:, END : END + 1].clone(), torch.full((len(own), 1), END, device=self.device)
         else:
             # Barring words among the best alone spares a pass over all: so many may be barred, no more.
-            spare = most_barred(self.said.shape[1], self.constraints)
+            spare = most_forbidden(self.said.shape[1], self.constraints)
             best, word = own.topk(min(self.width + spare, self.words), -1)
-            bar = barred(self.words, self.said, self.constraints).expand(len(own), -1)
+            bar = forbidden_words(self.words, self.said, self.constraints).expand(len(own), -1)
             best = best.masked_fill(bar.gather(1, word), -torch.inf)
         # A finished sentence goes on unchanged, at no cost.
         best = best.masked_fill(finished.unsqueeze(1), -torch.inf)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tellapart.text.vocabulary import END, PAD, START, UNK, Vocabulary
 
-NEVER_SAID = (PAD, START, UNK)
+NEVER_GENERATED = (PAD, START, UNK)
 # fmt: off
 BAD_ENDINGS = (
     "a", "an", "the", "in", "on", "of", "at", "to", "with", "for",
@@ -35,13 +35,13 @@ def bad_endings(vocabulary: Vocabulary) -> tuple[int, ...]:
     return tuple(vocabulary.ids[word] for word in BAD_ENDINGS if word in vocabulary.ids)
 
 
-def most_barred(said: int, constraints: Constraints) -> int:
-    """How many words `barred` can bar at most after `said` words: one for each run that is there, and the others."""
+def most_forbidden(said: int, constraints: Constraints) -> int:
+    """The most words that `forbidden_words` can forbid after `said` words."""
     runs = max(0, said - constraints.no_repeat + 1) if constraints.no_repeat > 0 else 0
-    return len(NEVER_SAID) + bool(constraints.bad_endings) + runs
+    return len(NEVER_GENERATED) + bool(constraints.bad_endings) + runs
 
 
-def barred(words: int, said: Tensor, constraints: Constraints, last: bool = False) -> Tensor:
+def forbidden_words(words: int, said: Tensor, constraints: Constraints, last: bool = False) -> Tensor:
     """[N or 1, V] bool, True where a word may not come next after `said` [N, t] (PAD after END).
 
     last: the sentence has reached its full length, so that only END is left.
@@ -51,7 +51,7 @@ def barred(words: int, said: Tensor, constraints: Constraints, last: bool = Fals
         only_end[0, END] = False
         return only_end
     never = torch.zeros(1, words, dtype=torch.bool, device=said.device)
-    for word in NEVER_SAID:
+    for word in NEVER_GENERATED:
         never[0, word] = True  # one by one: a list of places would have to be sent to a GPU first
     if constraints.no_repeat > 0 and said.shape[1] >= constraints.no_repeat:
         never = never | _repeats(words, said, constraints.no_repeat)

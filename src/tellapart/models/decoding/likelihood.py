@@ -11,7 +11,7 @@ from tellapart.core.precision import at_least_float
 from tellapart.core.protocols import Captioner
 from tellapart.core.recording import recording
 from tellapart.core.types import Images
-from tellapart.models.captioners.fast_path import Predictions, predictions
+from tellapart.models.captioners.teacher_forcing import Predictions, predictions
 from tellapart.text.vocabulary import PAD, START
 
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 from tellapart.core.errors import InputError
 from tellapart.core.protocols import Captioner
 from tellapart.core.types import Images, State
-from tellapart.models.decoding.constraints import Constraints, barred
+from tellapart.models.decoding.constraints import Constraints, forbidden_words
 from tellapart.models.decoding.decoded import Decoded
 from tellapart.text.vocabulary import END, PAD, START
 
@@ -99,7 +99,7 @@ def _write(
     for time in range(said.shape[1], max_words + 1):
         step = captioner.step(word, state)
         state = step.state
-        bar = barred(step.logits.shape[-1], said, constraints, time == max_words)
+        bar = forbidden_words(step.logits.shape[-1], said, constraints, time == max_words)
         logits = step.logits.masked_fill(bar, -torch.inf)
         own = functional.log_softmax(step.logits.float(), -1)  # [N, V]
         if draw is None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tellapart.models.layers.projection import linear
-from tellapart.models.layers.words import WordEmbedding
+from tellapart.models.layers.word_embedding import WordEmbedding
 
 
 class VectorToSentence(nn.Module):

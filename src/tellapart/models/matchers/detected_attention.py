@@ -21,7 +21,7 @@ def has_detections(store: FeatureStore | None) -> bool:
     return store is not None and store.scores is not None and bool((store.scores[:] > 0).any())
 
 
-class Trusted:
+class DetectedAttention:
     """Attention among all regions, among `detected` ones alone, or among these times how `sure` the detector is.
 
     Words look as before in an image where nothing was detected, or where they looked at nothing detected.

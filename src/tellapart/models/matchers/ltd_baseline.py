@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from tellapart.core.errors import InputError
 from tellapart.core.types import Encoded, Images, Texts
 from tellapart.models.inputs import ModelInputs
-from tellapart.models.layers.backbone import own_backbone
 from tellapart.models.layers.gru import SentenceBiGRU
 from tellapart.models.layers.projection import ltd_head
-from tellapart.models.layers.words import WordNoise, word_embedding
+from tellapart.models.layers.trainable_backbone import trainable_backbone
+from tellapart.models.layers.word_embedding import WordNoise, word_embedding
 from tellapart.models.matchers.scores import cosine, unit
 
 
@@ -39,7 +39,7 @@ class LTDBaselineModel(nn.Module):
 
     def __init__(self, config: LTDBaseline, inputs: ModelInputs) -> None:
         super().__init__()
-        self.backbone, width = own_backbone(config.backbone, inputs, config.freeze_norms)
+        self.backbone, width = trainable_backbone(config.backbone, inputs, config.freeze_norms)
         self.image = ltd_head(width, config.embedding)
         noise = WordNoise(config.replace_words, config.delete_words)
         readout = "last" if config.compat == "code" else "ends"

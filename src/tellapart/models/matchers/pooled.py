@@ -18,11 +18,11 @@ from tellapart.core.errors import InputError
 from tellapart.core.types import Encoded, Images, Texts
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.layers.gru import BiGRU
-from tellapart.models.layers.language import LanguageEncoder
+from tellapart.models.layers.language_encoder import LanguageEncoder
 from tellapart.models.layers.pooling import pooling
 from tellapart.models.layers.projection import linear
 from tellapart.models.layers.transformer import TransformerStack, positions
-from tellapart.models.layers.words import WordNoise, word_embedding
+from tellapart.models.layers.word_embedding import WordNoise, word_embedding
 from tellapart.models.matchers.scores import cosine, unit
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from tellapart.core.errors import InputError
 from tellapart.core.types import Encoded, Images, Texts
 from tellapart.models.inputs import ModelInputs
-from tellapart.models.layers.language import WordPieces
+from tellapart.models.layers.language_encoder import WordPieces
 from tellapart.models.matchers.scores import cosine, unit
 
 

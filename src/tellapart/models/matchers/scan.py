@@ -13,7 +13,7 @@ from tellapart.models.inputs import ModelInputs
 from tellapart.models.layers.cross_attention import Attention, attention_weights, cross_attention
 from tellapart.models.layers.gru import WordStatesGRU
 from tellapart.models.layers.projection import linear
-from tellapart.models.layers.words import WordNoise, word_embedding
+from tellapart.models.layers.word_embedding import WordNoise, word_embedding
 from tellapart.models.matchers.scores import unit
 
 NOUNS = "nouns"

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from tellapart.core.errors import InputError
 from tellapart.core.types import Encoded, Images, Texts
 from tellapart.models.inputs import ModelInputs
-from tellapart.models.layers.language import LanguageEncoder
+from tellapart.models.layers.language_encoder import LanguageEncoder
 from tellapart.models.layers.projection import linear
 from tellapart.models.layers.transformer import RegionTransformer, TransformerStack, WordTransformer
-from tellapart.models.layers.words import WordNoise
+from tellapart.models.layers.word_embedding import WordNoise
 from tellapart.models.matchers.scores import cosine, unit
 
 

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 
 from tellapart.core.types import Encoded, Images, Texts
 from tellapart.models.inputs import ModelInputs
-from tellapart.models.layers.backbone import own_backbone
 from tellapart.models.layers.gru import LastStateGRU
 from tellapart.models.layers.projection import convse_head, linear
-from tellapart.models.layers.words import WordNoise, word_embedding
+from tellapart.models.layers.trainable_backbone import trainable_backbone
+from tellapart.models.layers.word_embedding import WordNoise, word_embedding
 from tellapart.models.matchers.scores import cosine, unit
 
 
@@ -22,7 +22,7 @@ class VSEModel(nn.Module):
     def __init__(self, config: VSE, inputs: ModelInputs) -> None:
         super().__init__()
         self.normalise_features = config.normalise_features
-        self.backbone, width = own_backbone(config.backbone, inputs, config.freeze_norms)
+        self.backbone, width = trainable_backbone(config.backbone, inputs, config.freeze_norms)
         self.image = linear(width, config.embedding)
         self.noise = WordNoise(config.replace_words, config.delete_words)
         self.words = word_embedding(inputs, config.word_width, config.word_vectors)

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from tellapart.core.errors import InputError
 from tellapart.core.types import Encoded, Images, Texts
 from tellapart.models.inputs import ModelInputs
-from tellapart.models.layers.graph import RegionReasoning
 from tellapart.models.layers.gru import LastStateGRU
 from tellapart.models.layers.projection import linear
-from tellapart.models.layers.words import WordNoise, word_embedding
+from tellapart.models.layers.region_graph import RegionReasoning
+from tellapart.models.layers.word_embedding import WordNoise, word_embedding
 from tellapart.models.matchers.ltd_baseline import LTDTextEncoder
 from tellapart.models.matchers.scores import cosine, unit
 

@@ -11,7 +11,7 @@ from tellapart.core.types import Images
 from tellapart.models.inputs import ModelInputs
 
 
-class OwnBackbone(nn.Module):
+class TrainableBackbone(nn.Module):
     """Turns `images.pixels` into feature rows [I, H W, D] with a network that learns.
 
     Args:
@@ -29,7 +29,7 @@ class OwnBackbone(nn.Module):
         self.freeze_norms = freeze_norms
         self.width = self.network.width
 
-    def train(self, mode: bool = True) -> OwnBackbone:
+    def train(self, mode: bool = True) -> TrainableBackbone:
         super().train(mode)
         if self.freeze_norms:
             for module in self.modules():
@@ -49,9 +49,9 @@ class OwnBackbone(nn.Module):
         return Images(rows, mask, None, images.pixels, images.columns)
 
 
-def own_backbone(name: str, inputs: ModelInputs, freeze_norms: bool) -> tuple[nn.Module, int]:
+def trainable_backbone(name: str, inputs: ModelInputs, freeze_norms: bool) -> tuple[nn.Module, int]:
     """The backbone called `name` and its width; for an empty name, features pass through as they come."""
     if not name:
         return nn.Identity(), inputs.feature_width
-    backbone = OwnBackbone(name, inputs, freeze_norms)
+    backbone = TrainableBackbone(name, inputs, freeze_norms)
     return backbone, backbone.width

@@ -11,7 +11,7 @@ from tellapart.core.errors import InputError
 SCALINGS = ("none", "layer", "unit")
 
 
-class ImageInput(nn.Module):
+class ImageProjection(nn.Module):
     """[..., D] features to [..., hidden].
 
     scaling: none; layer (each row to zero mean and unit variance, then a learned scale and shift); unit

@@ -27,13 +27,13 @@ def own_image(scores: Tensor, owner: Tensor) -> Tensor:
     return owner.unsqueeze(1) == torch.arange(scores.shape[0], device=scores.device).unsqueeze(0)
 
 
-def caption_rivals(scores: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
+def caption_negatives(scores: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
     """For each pair, its image's score with every sentence, and which of them are negatives, both [C,
     C]."""
     return scores[owner], ~same_image(owner)
 
 
-def image_rivals(scores: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
+def image_negatives(scores: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
     """For each pair, its sentence's score with every image, and which of them are negatives, both [C,
     I]."""
     return scores.t(), ~own_image(scores, owner)

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from tellapart.models.layers.concepts import ConceptEncoder, shuffled
+from tellapart.models.layers.concept_encoder import ConceptEncoder, shuffled
 
 
 def encode(encoder: ConceptEncoder, table: nn.Embedding, concepts: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 import torch
 
-from tellapart.models.layers.graph import RegionReasoning
+from tellapart.models.layers.region_graph import RegionReasoning
 
 
 def test_it_starts_as_the_identity() -> None:

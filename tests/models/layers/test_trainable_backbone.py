@@ -8,7 +8,7 @@ import torch
 from tellapart.core.errors import InputError
 from tellapart.core.types import Images
 from tellapart.models.inputs import ModelInputs
-from tellapart.models.layers.backbone import OwnBackbone, own_backbone
+from tellapart.models.layers.trainable_backbone import TrainableBackbone, trainable_backbone
 from tiny_world import tiny_context
 
 
@@ -25,20 +25,20 @@ def pixels() -> Images:
 
 
 def test_pixels_become_rows_and_norms_stay(inputs: ModelInputs) -> None:
-    backbone = OwnBackbone("efficientnet-lite0", inputs).train()
+    backbone = TrainableBackbone("efficientnet-lite0", inputs).train()
     found = backbone(pixels())
     assert found.features.shape == (2, 4, 1280) and found.mask.all()
     norms = [m for m in backbone.modules() if isinstance(m, torch.nn.BatchNorm2d)]
     assert norms and not any(norm.training for norm in norms)
     found.features.sum().backward()
     assert any(parameter.grad is not None for parameter in backbone.parameters())
-    loose = OwnBackbone("efficientnet-lite0", inputs, freeze_norms=False).train()
+    loose = TrainableBackbone("efficientnet-lite0", inputs, freeze_norms=False).train()
     assert any(m.training for m in loose.modules() if isinstance(m, torch.nn.BatchNorm2d))
 
 
 def test_without_pixels_it_refuses_and_without_a_name_it_passes_on(inputs: ModelInputs) -> None:
     features = Images(torch.zeros(1, 2, 7), torch.ones(1, 2, dtype=torch.bool))
     with pytest.raises(InputError, match="reads pixels"):
-        OwnBackbone("efficientnet-lite0", inputs)(features)
-    through, width = own_backbone("", inputs, True)
+        TrainableBackbone("efficientnet-lite0", inputs)(features)
+    through, width = trainable_backbone("", inputs, True)
     assert through(features) is features and width == 7

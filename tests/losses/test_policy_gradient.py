@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tellapart.losses.policy import PolicyGradient, leave_one_out
+from tellapart.losses.policy_gradient import PolicyGradient, leave_one_out
 
 
 def test_by_hand() -> None:

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tellapart.losses.divergence import ATTENTION_LOSSES, AnyRegionLikelihood, AttentionDivergence, RegionLikelihood
+from tellapart.losses.attention import ATTENTION_LOSSES, AnyRegionLikelihood, AttentionDivergence, RegionLikelihood
 
 
 def test_divergence_by_hand() -> None:

@@ -8,7 +8,7 @@ import torch
 from tellapart.core.errors import InputError
 from tellapart.core.types import Texts
 from tellapart.models.inputs import ModelInputs
-from tellapart.models.layers.words import WordNoise, word_embedding
+from tellapart.models.layers.word_embedding import WordNoise, word_embedding
 from tellapart.text.vocabulary import END, PAD, START, UNK, Vocabulary
 
 VOCABULARY = Vocabulary.from_words(["dog", "cat", "tree"])

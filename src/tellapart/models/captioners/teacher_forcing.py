@@ -19,14 +19,14 @@ from tellapart.core.errors import InputError
 from tellapart.core.protocols import Captioner
 from tellapart.core.recording import recording
 from tellapart.core.types import Images, State, Step
-from tellapart.models.captioners.words import WordTable
+from tellapart.models.captioners.word_table import WordTable
 from tellapart.text.vocabulary import PAD
 
 FEW_WORDS = 16
 
 
 @dataclass(frozen=True)
-class Read:
+class HiddenSequence:
     """What a captioner holds after each word of a given sentence: row t predicts token t + 1."""
 
     hidden: Tensor  # [C, T - 1, H]
@@ -34,7 +34,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Heard:
+class HiddenStep:
     """A captioner one word further, before it predicts the next: `logits(hidden)` are the step's."""
 
     hidden: Tensor  # [N, H]
@@ -43,7 +43,7 @@ class Heard:
 
 
 @runtime_checkable
-class FastCaptioner(Protocol):
+class SequenceCaptioner(Protocol):
     """A captioner that reads whole sentences from a started state. `read` and `logits` together equal
     `step`."""
 
@@ -55,22 +55,22 @@ class FastCaptioner(Protocol):
 
     def step(self, word: Tensor, state: State) -> Step: ...
 
-    def read(self, state: State, tokens: Tensor) -> Read: ...
+    def read(self, state: State, tokens: Tensor) -> HiddenSequence: ...
 
     def logits(self, hidden: Tensor) -> Tensor: ...
 
 
 @runtime_checkable
-class SharedCaptioner(FastCaptioner, Protocol):
+class WordSharingCaptioner(SequenceCaptioner, Protocol):
     """A captioner that can hear the same words for many images at once, and whose word table is in the open."""
 
     words: WordTable
 
-    def hear(self, words: Tensor) -> Tensor:
+    def word_input(self, words: Tensor) -> Tensor:
         """What words [n] add to a step whatever the image: [n, G]."""
         ...
 
-    def advance(self, heard: Tensor, state: State) -> Heard:
+    def advance(self, word_input: Tensor, state: State) -> HiddenStep:
         """Words heard [n, G], for a state of P * n rows, image by image: row p * n + i hears the i-th."""
         ...
 
@@ -103,26 +103,26 @@ def select(state: State, index: Tensor) -> State:
     return {name: value.index_select(0, index) for name, value in state.items()}
 
 
-def repeated(heard: Tensor, rows: int) -> Tensor:
+def repeat_per_image(word_input: Tensor, rows: int) -> Tensor:
     """Words heard [n, G] once for each image [P * n, G]."""
-    return heard if len(heard) == rows else heard.repeat(rows // len(heard), 1)
+    return word_input if len(word_input) == rows else word_input.repeat(rows // len(word_input), 1)
 
 
-def with_images(heard: Tensor, images: Tensor, rows: int) -> Tensor:
+def add_image_gates(word_input: Tensor, images: Tensor, rows: int) -> Tensor:
     """[rows, G]: words heard, one a row or one for each of an image's k rows, and what its image [P, G] adds."""
     each = rows // max(len(images), 1)
-    return (heard.unflatten(0, (-1, each)) + images.unsqueeze(1)).flatten(0, 1) if rows else heard
+    return (word_input.unflatten(0, (-1, each)) + images.unsqueeze(1)).flatten(0, 1) if rows else word_input
 
 
-def heard_once(hear: Callable[[Tensor], Tensor], words: Tensor) -> Tensor:
-    """`hear(words)` [N, G] with each distinct word heard once: hundreds of beams go on from few words.
+def per_distinct_word(word_input: Callable[[Tensor], Tensor], words: Tensor) -> Tensor:
+    """`word_input(words)` [N, G] with each distinct word heard once: hundreds of beams go on from few words.
 
     Only where nothing is dropped at random, or all beams that say a word would lose the same of it.
     """
     if words.device.type != "cpu" or len(words) < FEW_WORDS:  # elsewhere finding them would cost more than it saves
-        return hear(words)
+        return word_input(words)
     distinct, place = torch.unique(words, return_inverse=True)
-    return hear(distinct)[place]
+    return word_input(distinct)[place]
 
 
 def at_words(values: Tensor, mask: Tensor) -> Tensor:
@@ -135,14 +135,14 @@ def predictions(captioner: Captioner, images: Images, tokens: Tensor, owner: Ten
     without owner)."""
     targets = tokens[:, 1:]
     mask = targets != PAD  # [C, T - 1]
-    if isinstance(captioner, FastCaptioner):
+    if isinstance(captioner, SequenceCaptioner):
         state = captioner.start(images)
-        return from_state(captioner, state if owner is None else select(state, owner), tokens)
+        return predictions_from_state(captioner, state if owner is None else select(state, owner), tokens)
     forced = captioner.forward(images if owner is None else images.select(owner), tokens)
     return Predictions(at_words(forced.logits, mask), at_words(targets, mask), mask, forced.attention)
 
 
-def from_state(captioner: FastCaptioner, state: State, tokens: Tensor) -> Predictions:
+def predictions_from_state(captioner: SequenceCaptioner, state: State, tokens: Tensor) -> Predictions:
     """The same, for states already started and already one for each sentence."""
     targets = tokens[:, 1:]
     mask = targets != PAD  # [C, T - 1]
@@ -150,18 +150,18 @@ def from_state(captioner: FastCaptioner, state: State, tokens: Tensor) -> Predic
     return Predictions(captioner.logits(at_words(read.hidden, mask)), at_words(targets, mask), mask, read.attention)
 
 
-def first(values: Tensor, rows: int) -> Tensor:
+def first_rows(values: Tensor, rows: int) -> Tensor:
     """The first rows; the tensor itself where that is all of them, since going back through a slice costs a copy."""
     return values if len(values) == rows else values[:rows]
 
 
-def filled_up(values: Tensor, rows: int) -> Tensor:
+def pad_rows(values: Tensor, rows: int) -> Tensor:
     """[n, W] with rows of zeros below, up to so many."""
     return values if len(values) == rows else functional.pad(values, (0, 0, 0, rows - len(values)))
 
 
 @dataclass(frozen=True)
-class Ordered:
+class SortedCaptions:
     """Sentences in an order in which, at step t, only the first `alive[t]` still have a word to predict."""
 
     state: State
@@ -174,13 +174,13 @@ class Ordered:
         return values if self.order is None else values[self.order.argsort()]
 
 
-def longest_first(state: State, tokens: Tensor) -> Ordered:
+def longest_first(state: State, tokens: Tensor) -> SortedCaptions:
     """Sentences with their states, the longest first. On a GPU, which would have to be asked for lengths, and while a
     step is recorded: as they stand, and all of them to the end."""
     if recording() or tokens.is_cuda:
-        return Ordered(state, tokens, [len(tokens)] * (tokens.shape[1] - 1))
+        return SortedCaptions(state, tokens, [len(tokens)] * (tokens.shape[1] - 1))
     lengths = (tokens[:, 1:] != PAD).sum(1)
     order = lengths.argsort(descending=True)
     steps = torch.arange(tokens.shape[1] - 1, device=tokens.device)
     alive = (lengths.unsqueeze(0) > steps.unsqueeze(1)).sum(1).tolist()
-    return Ordered(select(state, order), tokens[order], alive, order)
+    return SortedCaptions(select(state, order), tokens[order], alive, order)

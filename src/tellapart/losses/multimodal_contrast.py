@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from tellapart.losses.pairs import check_reduction, check_temperature, own_image, positives, reduce, same_image
+from tellapart.losses.negatives import check_reduction, check_temperature, own_image, positives, reduce, same_image
 
 
 class MultimodalContrast(nn.Module):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tellapart.losses.constraint import LagrangeConstraint
+from tellapart.losses.lagrange_constraint import LagrangeConstraint
 from tellapart.losses.reconstruction import CosineReconstruction
 
 

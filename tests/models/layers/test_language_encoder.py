@@ -8,7 +8,7 @@ import torch
 from tellapart.core.errors import InputError
 from tellapart.core.types import Texts
 from tellapart.models.inputs import ModelInputs
-from tellapart.models.layers.language import LanguageEncoder, WordPieces
+from tellapart.models.layers.language_encoder import LanguageEncoder, WordPieces
 from tellapart.text.vocabulary import END, PAD, START, UNK, Vocabulary
 
 transformers = pytest.importorskip("transformers")
