@@ -1,10 +1,11 @@
-# `make demo` and `make test` do everything on a machine with Python 3.11+, make and pip.
+# `make demo` and `make test` install what they need. They require Python 3.11 or later, make and pip.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+DOCS   := $(VENV)/.installed-docs
 
-.PHONY: demo page test quick format lint types bench docs clean
+.PHONY: demo page test quick format lint types bench docs pages clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -38,10 +39,19 @@ types: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(BENCH)
 
-docs: $(STAMP)
+$(DOCS): $(STAMP)
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[docs]"
+	touch $(DOCS)
+
+# The site, in site/. --strict: a broken link or reference is an error.
+docs: $(DOCS)
+	$(BIN)/mkdocs build --strict --quiet
+
+# The pages of docs/ that are written by commands.
+pages: $(STAMP)
 	$(BIN)/tellapart reproduce --results docs/results.md --cache measured
 	$(BIN)/tellapart recipes --markdown > docs/recipes.md
 	$(BIN)/python -m tellapart.cli.samples --out docs/sample-captions.md
 
 clean:
-	rm -rf build dist demo-out .pytest_cache .mypy_cache .ruff_cache src/*.egg-info
+	rm -rf build dist site demo-out .pytest_cache .mypy_cache .ruff_cache src/*.egg-info
