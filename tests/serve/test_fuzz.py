@@ -1,6 +1,6 @@
-"""What strangers send: requests that schemathesis makes up from the OpenAPI description, and files that are no photos.
+"""Hostile input: requests that schemathesis generates from the OpenAPI description, and files that are not photos.
 
-No answer may be a 500, none may be one that the description does not name, and none may say where anything lies.
+No response may have status 500 or a status that the description does not list, or name a file of the machine.
 """
 
 import gzip
@@ -20,11 +20,11 @@ from PIL import Image
 
 from tellapart.search.embedder import Embedder
 from tellapart.search.store import open_store
-from tellapart.serve.app import make_app
-from tellapart.serve.guard import Admission
-from tellapart.serve.library import Library
+from tellapart.serve.access import AccessRules
+from tellapart.serve.app import create_app
+from tellapart.serve.library import PhotoLibrary
 
-schemathesis = pytest.importorskip("schemathesis", reason="made-up requests need it: pip install schemathesis")
+schemathesis = pytest.importorskip("schemathesis", reason="generated requests need it: pip install schemathesis")
 
 from schemathesis import checks  # noqa: E402
 
@@ -37,34 +37,35 @@ CHECKS = [
     checks.response_headers_conformance,
     checks.negative_data_rejection,
 ]
-"""Not `positive_data_acceptance`: a search for nothing and a file that is no image fit the description, and are
-refused on purpose."""
+"""Not `positive_data_acceptance`: a search without words and a file that is not an image fit the description but
+fail on purpose."""
 ROUTES = [
     ("GET", "/api/index"),
-    ("GET", "/api/pictures/{identity}"),
-    ("GET", "/api/pictures/{identity}/image"),
-    ("GET", "/api/pictures/{identity}/similar"),
+    ("GET", "/api/photos"),
+    ("GET", "/api/photos/{id}"),
+    ("GET", "/api/photos/{id}/image"),
+    ("GET", "/api/photos/{id}/similar"),
     ("GET", "/api/search"),
-    ("POST", "/api/photos"),
-    ("PUT", "/api/pictures/{identity}/caption"),
+    ("POST", "/api/describe"),
+    ("PUT", "/api/photos/{id}/caption"),
 ]
-NOT_TO_BE_WRONG = ("GET", "/api/index", "negative")
-"""It takes nothing, so that no request can fail to fit."""
+NEVER_INVALID = ("GET", "/api/index", "negative")
+"""It has no arguments, so that no request can be invalid."""
 SECRETS = ("Traceback", "site-packages", ".py", "/tmp", "/home", "lance", "secret.txt")
 
 
-def refuse_leaks(text: str, world: Path) -> None:
+def assert_no_leaks(text: str, world: Path) -> None:
     assert not [word for word in (*SECRETS, str(world), world.name + "/") if word in text], text[:500]
 
 
 @pytest.fixture(scope="module")
 def app(served_world: Path, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
-    """Over an index of its own, for made-up captions are saved too."""
+    """Over its own copy of the index, because generated captions are saved."""
     import shutil
 
     own = shutil.copytree(served_world / "index", tmp_path_factory.mktemp("fuzz") / "index")
-    library = Library(open_store(str(own)), embedder)
-    return make_app(library, Admission(upload_bytes=UPLOAD), PIXELS)
+    library = PhotoLibrary(open_store(str(own)), embedder)
+    return create_app(library, AccessRules(upload_bytes=UPLOAD), PIXELS)
 
 
 @pytest.fixture(scope="module")
@@ -74,17 +75,17 @@ def client(app: FastAPI) -> Iterator[TestClient]:
 
 
 @pytest.fixture(scope="module")
-def identity(client: TestClient) -> str:
-    return client.get("/api/search", params={"words": "a red ball"}).json()["found"][0]["id"]
+def photo_id(client: TestClient) -> str:
+    return client.get("/api/search", params={"query": "a red ball"}).json()["photos"][0]["id"]
 
 
 @pytest.fixture(scope="module")
-def described(app: FastAPI) -> Any:
+def schema(app: FastAPI) -> Any:
     return schemathesis.openapi.from_asgi("/api/openapi.json", app)
 
 
-def test_every_route_is_tried(described: Any) -> None:
-    assert sorted((one.ok().method.upper(), one.ok().path) for one in described.get_all_operations()) == ROUTES
+def test_every_route_is_tried(schema: Any) -> None:
+    assert sorted((one.ok().method.upper(), one.ok().path) for one in schema.get_all_operations()) == ROUTES
 
 
 @pytest.mark.parametrize(
@@ -93,33 +94,29 @@ def test_every_route_is_tried(described: Any) -> None:
         (*route, mode)
         for route in ROUTES
         for mode in schemathesis.GenerationMode
-        if (*route, mode.value) != NOT_TO_BE_WRONG
+        if (*route, mode.value) != NEVER_INVALID
     ],
 )
-def test_requests_made_up_from_the_description(
-    described: Any, identity: str, served_world: Path, method: str, path: str, mode: Any
-) -> None:
-    """Requests that fit the description, and some that do not. Made-up ids meet no image, so that requests by id are
-    made with one that there is, too."""
-    operation = described[path][method]
+def test_generated_requests(schema: Any, photo_id: str, served_world: Path, method: str, path: str, mode: Any) -> None:
+    """Valid and invalid requests. Generated ids exist in no index, so that requests by id also use one that exists."""
+    operation = schema[path][method]
     requests = operation.as_strategy(generation_mode=mode)
-    if "{identity}" in path:
-        requests |= operation.as_strategy(generation_mode=mode, path_parameters={"identity": identity})
+    if "{id}" in path:
+        requests |= operation.as_strategy(generation_mode=mode, path_parameters={"id": photo_id})
 
     @given(requests)
     @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-    def ask(case: Any) -> None:
+    def send(case: Any) -> None:
         answer = case.call_and_validate(checks=CHECKS)
         if not answer.headers["content-type"][0].startswith("image/"):
-            refuse_leaks(answer.text, served_world)
+            assert_no_leaks(answer.text, served_world)
 
-    ask()
+    send()
 
 
-def test_a_image_that_broke_since_is_not_named(
-    served_world: Path, embedder: Embedder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_path_of_a_broken_photo_is_logged_but_not_sent(
+    served_world: Path, embedder: Embedder, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its file is told to whoever runs the server, not to a visitor."""
     from tellapart.cli.index import IndexOptions, index
 
     (tmp_path / "photos").mkdir()
@@ -127,13 +124,13 @@ def test_a_image_that_broke_since_is_not_named(
     photo.write_bytes(png())
     find = str(served_world / "find")
     index(IndexOptions((photo.parent,), str(tmp_path / "index"), find, "none", progress=False))
-    library = Library(open_store(str(tmp_path / "index")), embedder)
-    visitor = TestClient(make_app(library, Admission(), PIXELS), "http://127.0.0.1")
-    (found,) = visitor.get("/api/search", params={"words": "a red ball"}).json()["found"]
-    photo.write_bytes(b"no image any more")
-    answer = visitor.get(f"/api/images/{found['id']}/image")
-    assert answer.status_code == 404 and str(photo) in capsys.readouterr().err
-    refuse_leaks(answer.text, tmp_path)
+    library = PhotoLibrary(open_store(str(tmp_path / "index")), embedder)
+    visitor = TestClient(create_app(library, AccessRules(), PIXELS), "http://127.0.0.1")
+    (found,) = visitor.get("/api/search", params={"query": "a red ball"}).json()["photos"]
+    photo.write_bytes(b"not an image")
+    answer = visitor.get(f"/api/photos/{found['id']}/image")
+    assert answer.status_code == 404 and str(photo) in caplog.text
+    assert_no_leaks(answer.text, tmp_path)
 
 
 def png(width: int = 96, height: int = 64) -> bytes:
@@ -143,14 +140,14 @@ def png(width: int = 96, height: int = 64) -> bytes:
 
 
 def with_chunk(kind: bytes, body: bytes) -> bytes:
-    """A small PNG with another chunk behind its header."""
+    """A small PNG with another chunk after its header."""
     whole = png()
     chunk = struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
     return whole[:33] + chunk + whole[33:]
 
 
 def claims(kind: str, width: int, height: int) -> bytes:
-    """A small image whose header says that it is huge."""
+    """A small image whose header claims a huge size."""
     written = io.BytesIO()
     Image.new("RGB", (8, 8), "red").save(written, kind)
     data = bytearray(written.getvalue())
@@ -168,12 +165,12 @@ def claims(kind: str, width: int, height: int) -> bytes:
 
 
 def laughs() -> bytes:
-    """An SVG of ten entities, each ten times the one before: ten billion words when opened."""
+    """An SVG of nested entities that expand to ten billion words."""
     entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 11))
     return f'<?xml version="1.0"?><!DOCTYPE svg [<!ENTITY l0 "ha">{entities}]><svg>&l10;</svg>'.encode()
 
 
-NO_PHOTOS = {
+NOT_PHOTOS = {
     "nothing": b"",
     "SVG": b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>',
     "SVG bomb": laughs(),
@@ -197,26 +194,26 @@ TOO_LARGE = {
 }
 
 
-@pytest.mark.parametrize("name", [*NO_PHOTOS, *TOO_LARGE])
-def test_no_photo(client: TestClient, served_world: Path, name: str) -> None:
-    data = {**NO_PHOTOS, **TOO_LARGE}[name]
+@pytest.mark.parametrize("name", [*NOT_PHOTOS, *TOO_LARGE])
+def test_other_files(client: TestClient, served_world: Path, name: str) -> None:
+    data = {**NOT_PHOTOS, **TOO_LARGE}[name]
     for called in ("photo.jpg", "../../../etc/passwd", "a\0b.svg"):
-        answer = client.post("/api/photos", files={"photo": (called, data, "image/svg+xml")})
+        answer = client.post("/api/describe", files={"photo": (called, data, "image/svg+xml")})
         assert answer.status_code == (413 if name in TOO_LARGE else 415), answer.text[:300]
-        refuse_leaks(answer.text, served_world)
+        assert_no_leaks(answer.text, served_world)
 
 
 @pytest.mark.parametrize("kind", [b"zTXt", b"iTXt", b"iCCP"])
-def test_a_bomb_beside_the_pixels(client: TestClient, served_world: Path, kind: bytes) -> None:
-    """Text and colour profiles are packed too: 100 MB of them in a small photo."""
+def test_decompression_bombs_in_metadata(client: TestClient, served_world: Path, kind: bytes) -> None:
+    """Text and colour profiles are compressed too: 100 MB of them in a small photo."""
     packed = zlib.compress(bytes(100_000_000), 9)
     head = b"a\0\1\0\0\0" if kind == b"iTXt" else b"a\0\0"
-    answer = client.post("/api/photos", files={"photo": with_chunk(kind, head + packed)})
+    answer = client.post("/api/describe", files={"photo": with_chunk(kind, head + packed)})
     assert answer.status_code in (200, 415)
-    refuse_leaks(answer.text.partition("data:")[0], served_world)
+    assert_no_leaks(answer.text.partition("data:")[0], served_world)
 
 
-def test_a_photo_cut_anywhere(client: TestClient, served_world: Path) -> None:
+def test_truncated_photos(client: TestClient, served_world: Path) -> None:
     whole = {}
     for kind in ("PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP"):
         written = io.BytesIO()
@@ -226,8 +223,8 @@ def test_a_photo_cut_anywhere(client: TestClient, served_world: Path) -> None:
     @given(st.sampled_from(sorted(whole)), st.floats(0, 0.999))
     @settings(max_examples=40, deadline=None)
     def cut(kind: str, share: float) -> None:
-        answer = client.post("/api/photos", files={"photo": whole[kind][: int(share * len(whole[kind]))]})
-        assert answer.status_code in (200, 415)  # a cut behind the last pixel does no harm
-        refuse_leaks(answer.text.partition("data:")[0], served_world)
+        answer = client.post("/api/describe", files={"photo": whole[kind][: int(share * len(whole[kind]))]})
+        assert answer.status_code in (200, 415)  # a cut after the last pixel is harmless
+        assert_no_leaks(answer.text.partition("data:")[0], served_world)
 
     cut()

@@ -1,6 +1,6 @@
-"""The page in a real browser: search, drop a photo, point at a noun, mend a caption, reload.
+"""The page in a real browser: search, drop a photo, point at a noun, edit a caption, reload.
 
-`TELLAPART_SCREENSHOT=docs/serve.png pytest tests/serve/test_page.py` keeps an image of it, with real photos.
+`TELLAPART_SCREENSHOT=docs/serve.png pytest tests/serve/test_page.py` saves a screenshot with real photos.
 """
 
 import contextlib
@@ -17,9 +17,9 @@ import pytest
 
 from tellapart.cli.index import IndexOptions, index
 from tellapart.cli.samples import EVERYDAY, sample_photos
-from tellapart.cli.serve import Opened, ServeOptions, open_server
 from tellapart.runs.bundled import OPTIONS, is_bundled
-from tellapart.serve import patience
+from tellapart.serve import timeouts
+from tellapart.serve.server import Server, ServerSettings, open_server
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
@@ -36,22 +36,22 @@ document.getElementById("drop").dispatchEvent(new DragEvent("drop", {dataTransfe
 
 
 @contextlib.contextmanager
-def served(index: Path) -> Iterator[Opened]:
+def served(index: Path) -> Iterator[Server]:
     """A server on a free port, with a token, as if it were exposed."""
-    opened = open_server(ServeOptions(str(index), port=0, token="letmeinplease", neighbours=5))
-    thread = threading.Thread(target=opened.server.run, kwargs={"sockets": [opened.socket]}, daemon=True)
+    server = open_server(str(index), ServerSettings(port=0, token="letmeinplease", neighbours=5))
+    thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    while not opened.server.started:
+    while not server.uvicorn.started:
         time.sleep(0.01)
-    yield opened
-    opened.server.should_exit = True
+    yield server
+    server.uvicorn.should_exit = True
     thread.join(10)
 
 
 @pytest.fixture
-def opened(own_index: Path) -> Iterator[Opened]:
-    with served(own_index) as server:
-        yield server
+def server(own_index: Path) -> Iterator[Server]:
+    with served(own_index) as running:
+        yield running
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def browser(tmp_path: Path) -> Iterator[Any]:
 
 
 class Page:
-    """What a test asks of the page."""
+    """Finds and waits for elements of the page."""
 
     def __init__(self, browser: Any) -> None:
         self.browser = browser
@@ -85,7 +85,7 @@ class Page:
         return found[0]
 
     def drop(self, photo: Path) -> Any:
-        """Drop a photo; gives the first noun of its caption."""
+        """Drop a photo; returns the first noun of its caption."""
         import base64
 
         self.browser.execute_script(DROP, photo.name, base64.b64encode(photo.read_bytes()).decode())
@@ -96,35 +96,36 @@ def drawn(image: Any) -> bool:
     return int(image.get_property("naturalWidth")) > 0
 
 
-def test_the_page(browser: Any, opened: Opened, served_world: Path) -> None:
+def test_the_page(browser: Any, server: Server, served_world: Path) -> None:
     from selenium.webdriver import ActionChains, Keys
     from selenium.webdriver.support.wait import WebDriverWait
 
     page = Page(browser)
     all_of, until = page.all_of, page.until
-    browser.get(opened.address)
+    browser.get(server.address)
     assert "token" not in browser.current_url
 
     # Search as you type; no Enter. The focus is in the field from the start.
     browser.switch_to.active_element.send_keys("a red ball")
     until("#results img", drawn)
-    assert len(all_of("#results li")) == 12 and "12 images" in until("#status").text
+    assert len(all_of("#results li")) == 12 and "12 photos" in until("#status").text
 
-    # Drop a photo: both sentences, a box a noun, similar images.
+    # Drop a photo: both captions, a box per noun, similar photos.
     noun = page.drop(served_world / "photos" / "green-left.png")
-    assert until("#apart").text and len(all_of("#similar li")) == 12
-    assert until("#photo").get_attribute("alt") == until("#plain").text
+    agree = "sets" in until("#plain-label").text
+    assert agree != until("#distinctive-part").is_displayed() and len(all_of("#similar li")) == 12
+    assert until("#preview").get_attribute("alt") == until("#plain").text
     browser.execute_script("scrollTo(0, 0)")
     ActionChains(browser).move_to_element(noun).perform()
-    box = until("#boxes i.lit")
-    assert "lit" in noun.get_attribute("class") and box.size["width"] > 5
-    assert noun.get_attribute("aria-description").startswith("looked at the ")
+    box = until("#boxes i.active")
+    assert "active" in noun.get_attribute("class") and box.size["width"] > 5
+    assert noun.get_attribute("aria-description").startswith("attention at the ")
     ActionChains(browser).move_to_element(until("h1")).perform()
-    WebDriverWait(browser, 20).until(lambda _: not all_of("#boxes i.lit"))
+    WebDriverWait(browser, 20).until(lambda _: not all_of("#boxes i.active"))
     browser.execute_script("arguments[0].focus()", noun)
-    until("#boxes i.lit")
+    until("#boxes i.active")
 
-    # Mend a caption by keyboard alone, and find it after a reload.
+    # Edit a caption by keyboard alone, and find it after a reload.
     first = all_of("#results button")[0]
     identity = first.get_attribute("data-id")
     first.send_keys(Keys.ENTER)
@@ -138,7 +139,7 @@ def test_the_page(browser: Any, opened: Opened, served_world: Path) -> None:
     browser.refresh()
     shown = until(f'#results [data-id="{identity}"] span')
     assert shown.text == "the ball of <b>my</b> childhood"
-    assert until("#words").get_property("value") == "a red ball"
+    assert until("#query").get_property("value") == "a red ball"
 
     # A phone: nothing is wider than the screen.
     browser.set_window_size(500, 800)
@@ -148,7 +149,7 @@ def test_the_page(browser: Any, opened: Opened, served_world: Path) -> None:
 
 @pytest.fixture(scope="module")
 def photos_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Real photos, told and indexed by what comes with the package."""
+    """Real photos, captioned and indexed by the bundled models."""
     pytest.importorskip("skimage", reason="needs scikit-image's sample photos")
     if not all(is_bundled(name) for name in OPTIONS):
         pytest.skip("no runs come with this installation")
@@ -160,12 +161,12 @@ def photos_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_real_photos_found_and_told_right_after_installing(browser: Any, photos_index: Path) -> None:
+def test_real_photos_with_the_bundled_models(browser: Any, photos_index: Path) -> None:
     from selenium.webdriver import ActionChains
 
     page = Page(browser)
-    with served(photos_index / "index") as opened:
-        browser.get(opened.address)
+    with served(photos_index / "index") as server:
+        browser.get(server.address)
         browser.switch_to.active_element.send_keys("a cup of coffee on a table")
         page.until("#results img", drawn)
         assert "cup" in page.until("#results li span").text  # the best comes first
@@ -173,19 +174,19 @@ def test_real_photos_found_and_told_right_after_installing(browser: Any, photos_
         assert "cat" in page.until("#plain").text
         browser.execute_script("scrollTo(0, 0)")
         ActionChains(browser).move_to_element(noun).perform()
-        page.until("#boxes i.lit")
-        if wanted := os.environ.get("TELLAPART_SCREENSHOT"):
+        page.until("#boxes i.active")
+        if screenshot := os.environ.get("TELLAPART_SCREENSHOT"):
             page.until("#similar img", drawn)
             time.sleep(1)
-            browser.save_screenshot(wanted)
+            browser.save_screenshot(screenshot)
 
 
-def test_slow_clients_are_let_go(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that sends half a head is cut off, while others are answered."""
+def test_slow_clients_are_disconnected(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients that send half a header are disconnected, while others get a response."""
     import httpx
 
-    monkeypatch.setattr(patience, "HEADER_SECONDS", 0.3)
-    place = opened.socket.getsockname()
+    monkeypatch.setattr(timeouts, "HEADER_SECONDS", 0.3)
+    place = server.socket.getsockname()
     slow = [socket.create_connection(place) for _ in range(60)]
     for one in slow:
         one.sendall(b"GET / HTTP/1.1\r\nHost: ")

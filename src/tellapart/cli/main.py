@@ -107,7 +107,7 @@ VERBS: dict[str, tuple[Callable[[], Verb], str]] = {
     "caption": (_caption, "photos into sentences, each telling its photo apart from others if asked to"),
     "index": (_index, "folders of photos into an index to search"),
     "search": (_search, "an index by words, by images, or by both"),
-    "serve": (_serve, "an index in the browser: search it, drop photos, mend captions"),
+    "serve": (_serve, "search an index in the browser, describe photos, edit captions"),
     "recipes": (_recipes, "list the recipes with paper, command and expected figures"),
     "report": (_report, "an HTML page of figures, curves and examples of runs"),
     "reproduce": (_reproduce, "a paper's table on your data, beside its published figures"),

@@ -1,1 +1,1 @@
-"""An index in the browser: one page and the JSON API behind it."""
+"""The web application over an index: one page and the JSON API it uses."""

@@ -1,4 +1,4 @@
-"""A photo that is not in the index, told: plainly, and apart from the images of the index that are most like it."""
+"""Describe a photo that is not in the index: its caption, its distinctive caption, and similar photos."""
 
 from __future__ import annotations
 
@@ -15,62 +15,72 @@ from tellapart.inference.distinctive import nearest
 from tellapart.inference.neighbours import SAME_WITHIN
 from tellapart.report.attention import attention_of_caption, looks
 from tellapart.search.query import Found
-from tellapart.serve.library import Library, UnknownPhoto
-from tellapart.serve.recent import Recent
+from tellapart.serve.cache import LRUCache
+from tellapart.serve.library import PhotoLibrary, UnknownPhoto
 from tellapart.text.nouns import mark_nouns
 
-COPIES = 5
-"""Images of the index beside the neighbours that are looked at, for some may be the photo itself."""
-KEPT = 64 * 1024 * 1024
-"""Bytes of neighbours' features that are kept in memory."""
+EXTRA_CANDIDATES = 5
+"""Candidates beyond the neighbours, because some may be copies of the photo."""
+CACHE_BYTES = 64 * 1024 * 1024
+"""For features of neighbours."""
+
+Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
 class Word:
-    word: str
+    """A word of a caption."""
+
+    text: str
     noun: bool
-    box: tuple[float, float, float, float] | None
-    """Where it looked most: left, top, right, bottom in fractions of width and height."""
+    box: Box | None
+    """The region with the most attention: left, top, right, bottom as fractions of width and height."""
 
 
 @dataclass(frozen=True)
-class Sentence:
+class Caption:
+    """A caption word by word."""
+
     text: str
     words: list[Word]
-    found: float | None = None
-    """How sure the sentence finds its photo among the neighbours, 0 … 1."""
+    match_probability: float | None = None
+    """Probability that the caption belongs to its photo and not to a neighbour."""
 
 
 @dataclass(frozen=True)
 class Description:
-    plain: Sentence | None
-    apart: Sentence | None
+    """What the models say about a photo; captions are None where they cannot be generated."""
+
+    caption: Caption | None
+    distinctive_caption: Caption | None
     similar: list[Found]
 
 
 class Describer:
-    """The index's models at work on one photo at a time."""
+    """Runs the models of a library on one photo at a time."""
 
-    def __init__(self, library: Library, neighbours: int = 10) -> None:
+    def __init__(self, library: PhotoLibrary, neighbours: int = 10) -> None:
         self.library, self.neighbours = library, neighbours
         self.generator: CaptionGenerator | None = library.embedder.generator
-        self.attends = (
+        self.has_attention = (
             self.generator is not None and looks(self.generator.run.model) and self.generator.look.kind != "vector"
         )
-        self._seen: Recent[Images] = Recent(KEPT)
+        self._features: LRUCache[Images] = LRUCache(CACHE_BYTES)
 
     @torch.inference_mode()
     def describe(self, photo: Path, similar: int) -> Description:
+        """Captions of a photo and the `similar` photos of the index nearest to it."""
         vector, images = self.library.embedder.shown(photo)
-        found = self.library.nearest(vector, max(similar, self.neighbours + COPIES))
+        found = self.library.nearest(vector, max(similar, self.neighbours + EXTRA_CANDIDATES))
         if self.generator is None:
             return Description(None, None, found[:similar])
-        plain = self._sentence(self.generator.tell(images), images)
-        return Description(plain, self._apart(self.generator, images, found), found[:similar])
+        caption = self._caption(self.generator.tell(images), images)
+        return Description(caption, self._distinctive(self.generator, images, found), found[:similar])
 
-    def _apart(self, generator: CaptionGenerator, images: Images, found: list[Found]) -> Sentence | None:
-        """None where the index holds no other image to tell this one apart from."""
-        seen = [some for one in found[: self.neighbours + COPIES] if (some := self._look(one)) is not None]
+    def _distinctive(self, generator: CaptionGenerator, images: Images, found: list[Found]) -> Caption | None:
+        """The caption that fits the photo better than its neighbours; None if the index has no other photo."""
+        candidates = found[: self.neighbours + EXTRA_CANDIDATES]
+        seen = [some for one in candidates if (some := self._images(one)) is not None]
         if not seen:
             return None
         among = Images(
@@ -79,31 +89,32 @@ class Describer:
             None if images.boxes is None else torch.cat([one.boxes for one in seen if one.boxes is not None]),
         )
         rows = nearest(images, among, self.neighbours, SAME_WITHIN)  # [1, M]
-        return self._sentence(generator.tell_apart(images, among, rows), images) if rows.shape[1] else None
+        return self._caption(generator.tell_apart(images, among, rows), images) if rows.shape[1] else None
 
-    def _look(self, one: Found) -> Images | None:
-        seen = self._seen.get(one.content)
-        if seen is None:
+    def _images(self, photo: Found) -> Images | None:
+        """The features of a photo of the index; None if its file is missing or broken."""
+        images = self._features.get(photo.content)
+        if images is None:
             try:
-                seen = self.library.embedder.shown(self.library.file(one.content))[1]
-            except (UnknownPhoto, UnreadableImage):  # gone or broken since it was indexed: no neighbour
+                images = self.library.embedder.shown(self.library.file(photo.content))[1]
+            except (UnknownPhoto, UnreadableImage):
                 return None
-            self._seen.put(one.content, seen, seen.features.nbytes)
-        return seen
+            self._features.put(photo.content, images, images.features.nbytes)
+        return images
 
-    def _sentence(self, said: Sentences, images: Images) -> Sentence:
-        text = said.texts[0]
-        found = None if said.found is None else said.found[0]
-        if not self.attends or self.generator is None:
+    def _caption(self, generated: Sentences, images: Images) -> Caption:
+        text = generated.texts[0]
+        probability = None if generated.found is None else generated.found[0]
+        if not self.has_attention or self.generator is None:
             words = text.split()
-            marks = mark_nouns([words])[0] if words else np.zeros(0, bool)
-            return Sentence(text, [Word(word, bool(noun), None) for word, noun in zip(words, marks)], found)
-        attention = attention_of_caption(said.decoded, images, 0, self.generator.run.vocabulary)
-        return Sentence(
-            text,
-            [
-                Word(word, noun, tuple(attention.box_of(place).tolist()) if noun else None)  # type: ignore[arg-type]
-                for place, (word, noun) in enumerate(zip(attention.words, attention.nouns))
-            ],
-            found,
-        )
+            nouns = mark_nouns([words])[0] if words else np.zeros(0, bool)
+            return Caption(text, [Word(word, bool(noun), None) for word, noun in zip(words, nouns)], probability)
+        attention = attention_of_caption(generated.decoded, images, 0, self.generator.run.vocabulary)
+        boxes = [_box(attention.box_of(place)) if noun else None for place, noun in enumerate(attention.nouns)]
+        marked = [Word(*word) for word in zip(attention.words, attention.nouns, boxes)]
+        return Caption(text, marked, probability)
+
+
+def _box(edges: np.ndarray) -> Box:
+    left, top, right, bottom = edges.tolist()
+    return left, top, right, bottom

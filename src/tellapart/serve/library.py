@@ -1,7 +1,7 @@
-"""The index as the page sees it: images have ids, and only the files behind the index's own rows are ever opened.
+"""The photos of an index by id, and the only way to their files.
 
-An id is the hash of an image's bytes. It outlives edits, moves and restarts, says nothing about the disk, and copies
-of one image are one image.
+An id is the hash of a photo's bytes. It survives edits, moves and restarts, reveals nothing about the disk, and all
+copies of a photo share it. Only files that the index lists are opened.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import datetime
 import re
 import threading
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -20,117 +20,142 @@ from tellapart.search.ann import as_matrix
 from tellapart.search.embedder import Embedder
 from tellapart.search.query import Filters, Found, Searcher, combined
 from tellapart.search.store import FACTS, Store, inside
-from tellapart.serve.recent import Recent
+from tellapart.serve.cache import LRUCache
 
-IDENTITY = r"^[0-9a-f]{32}$"
-MOST_ASKED = 10_000
-"""Rows looked through for images that are no copies of each other."""
-REMEMBERED = 10_000
-"""Files of images that were shown last, so that small images need no second look into the table."""
+PHOTO_ID = r"^[0-9a-f]{32}$"
+MAX_ROWS = 10_000
+"""Rows that one search reads at most to find photos that are not copies of each other."""
+MAX_NEWEST = 200
+CACHED_FILES = 10_000
 
 
 class UnknownPhoto(InputError):
-    """An id that no row of the index has."""
+    """An id that the index does not contain, or a photo whose file no longer exists."""
 
 
-class BadQuestion(InputError):
-    """Words that cannot be searched for."""
+class InvalidQuery(InputError):
+    """A query that cannot be searched for."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """What the index knows of an image."""
+class Photo:
+    """A photo of the index."""
 
-    identity: str
+    id: str
     name: str
+    folder: str
+    """Relative to the folder that contains the indexed one."""
     caption: str | None
+    """The edited caption if there is one, the generated caption otherwise."""
     edited: bool
-    written: str | None
-    """The captioner's words."""
+    generated_caption: str | None
     taken: datetime.datetime | None
     width: int
     height: int
 
 
-class Library:
-    """An index and the matcher that asks it. Safe to use from several threads."""
+class PhotoLibrary:
+    """An index and the models that search it. Safe to use from several threads."""
 
     def __init__(self, store: Store, embedder: Embedder) -> None:
         self.store, self.embedder, self.searcher = store, embedder, Searcher(store)
-        self._files: Recent[tuple[str, str]] = Recent(REMEMBERED)
-        self._writing = threading.Lock()
+        self._files: LRUCache[tuple[str, str]] = LRUCache(CACHED_FILES)
+        self._newest: tuple[int, list[Photo]] = (-1, [])
+        self._write_lock = threading.Lock()
 
-    def search(self, words: str, without: str, count: int, filters: Filters) -> list[Found]:
+    def __len__(self) -> int:
+        return len(self.store)
+
+    def search(self, query: str, without: str, count: int, filters: Filters) -> list[Found]:
+        """Photos that match the words of a query, best first."""
         try:
-            unsaid = [*self.embedder.words([without])] if without.strip() else []
-            said = [*self.embedder.words([words])] if words.strip() else []
-            query = combined(said, unsaid)
+            plus = [*self.embedder.words([query])] if query.strip() else []
+            minus = [*self.embedder.words([without])] if without.strip() else []
+            vector = combined(plus, minus)
         except InputError as error:
-            raise BadQuestion(str(error)) from error
-        return self.nearest(query, count, filters)
+            raise InvalidQuery(str(error)) from error
+        return self.nearest(vector, count, filters)
 
     def nearest(self, vector: np.ndarray, count: int, filters: Filters | None = None) -> list[Found]:
-        """Each image once, however many copies there are."""
-        asked = 2 * count
+        """Photos nearest to a vector [E], best first, each once however many copies there are."""
+        rows = 2 * count
         while True:
-            found = self.searcher.nearest(vector, asked, filters)
-            once = list({one.content: one for one in reversed(found)}.values())[::-1][:count]
-            if len(once) == count or len(found) < asked or asked >= MOST_ASKED:
+            found = self.searcher.nearest(vector, rows, filters)
+            photos = list({one.content: one for one in reversed(found)}.values())[::-1][:count]
+            if len(photos) == count or len(found) < rows or rows >= MAX_ROWS:
                 break
-            asked *= 4  # one image has so many copies that they hid the others
-        for one in once:
-            self._files.put(one.content, (one.path, one.folder))
-        return once
+            rows *= 4  # copies of one photo fill the result
+        for photo in photos:
+            self._files.put(photo.content, (photo.path, photo.folder))
+        return photos
 
-    def similar(self, identity: str, count: int) -> list[Found]:
-        """The images most like one of the index, itself left out."""
-        batches = self.store.batches(["vector"], self._condition(identity))
+    def similar(self, photo_id: str, count: int) -> list[Found]:
+        """Photos of the index most similar to one of them, best first, without itself."""
+        batches = self.store.batches(["vector"], self._condition(photo_id))
         matrix = next((as_matrix(batch["vector"], self.store.about.width) for batch in batches if len(batch)), None)
         if matrix is None:
-            raise UnknownPhoto(f"There is no image {identity} in the index.")
-        return [one for one in self.nearest(matrix[0], count + 1) if one.content != identity][:count]
+            raise UnknownPhoto(f"The index has no photo {photo_id}.")
+        return [one for one in self.nearest(matrix[0], count + 1) if one.content != photo_id][:count]
 
-    def row(self, identity: str) -> Row:
-        facts = self._rows(identity)[0]
-        return Row(
-            identity,
-            Path(facts["path"]).name,
-            facts["edited"] or facts["caption"],
-            bool(facts["edited"]),
-            facts["caption"],
-            facts["taken"],
-            facts["width"],
-            facts["height"],
-        )
+    def newest(self, count: int) -> list[Photo]:
+        """The photos taken last, newest first; photos without a date follow by the date of their file."""
+        version = self.store.version
+        if self._newest[0] != version:
+            rows = [row for batch in self.store.batches(FACTS) for row in batch.to_pylist()]
+            first = datetime.datetime.min
+            rows.sort(key=lambda row: (row["taken"] or first, row["modified"], row["path"]), reverse=True)
+            photos = {row["content"]: row for row in reversed(rows)}
+            self._newest = version, [_photo(row) for row in [*photos.values()][::-1][:MAX_NEWEST]]
+        return self._newest[1][:count]
 
-    def file(self, identity: str) -> Path:
-        """The file of an image: a copy that is still there, inside the folder that was indexed."""
-        known = self._files.get(identity)
-        file = inside(*known) if known else None
+    def photo(self, photo_id: str) -> Photo:
+        """All that the index knows about a photo."""
+        return _photo(self._rows(photo_id)[0])
+
+    def file(self, photo_id: str) -> Path:
+        """The file of a photo: the first copy that exists inside the indexed folder."""
+        cached = self._files.get(photo_id)
+        file = inside(*cached) if cached else None
         if file is not None:
             return file
-        for facts in self._rows(identity):
-            file = inside(facts["path"], facts["folder"])
+        for row in self._rows(photo_id):
+            file = inside(row["path"], row["folder"])
             if file is not None:
-                self._files.put(identity, (facts["path"], facts["folder"]))
+                self._files.put(photo_id, (row["path"], row["folder"]))
                 return file
-        raise UnknownPhoto(f"The file of image {identity} is gone; run `tellapart index` again.")
+        raise UnknownPhoto(f"The file of photo {photo_id} no longer exists; update the index.")
 
-    def edit(self, identity: str, words: str | None) -> Row:
-        """A person's caption for every copy of an image; None goes back to the captioner's."""
-        self.row(identity)  # an id that is not known is refused
-        with self._writing:
-            self.store.edit_copies(identity, words)
-        return self.row(identity)
+    def edit_caption(self, photo_id: str, caption: str | None) -> Photo:
+        """Store a caption for every copy of a photo; None restores the generated caption."""
+        self.photo(photo_id)  # raises for an unknown id
+        with self._write_lock:
+            self.store.edit_copies(photo_id, caption)
+        return self.photo(photo_id)
 
-    def _rows(self, identity: str) -> list[dict[str, Any]]:
-        batches = self.store.batches(FACTS, self._condition(identity))
+    def _rows(self, photo_id: str) -> list[dict[str, Any]]:
+        batches = self.store.batches(FACTS, self._condition(photo_id))
         rows = sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: row["path"])
         if not rows:
-            raise UnknownPhoto(f"There is no image {identity} in the index.")
+            raise UnknownPhoto(f"The index has no photo {photo_id}.")
         return rows
 
-    def _condition(self, identity: str) -> str:
-        if not re.fullmatch(IDENTITY, identity):
-            raise UnknownPhoto("An image's id is 32 hexadecimal digits.")
-        return f"content = '{identity}'"
+    def _condition(self, photo_id: str) -> str:
+        if not re.fullmatch(PHOTO_ID, photo_id):
+            raise UnknownPhoto("The id of a photo has 32 hexadecimal digits.")
+        return f"content = '{photo_id}'"
+
+
+def _photo(row: dict[str, Any]) -> Photo:
+    path, indexed = PurePath(row["path"]), PurePath(row["folder"])
+    folder = path.parent.relative_to(indexed.parent) if path.is_relative_to(indexed) else PurePath()
+    return Photo(
+        id=row["content"],
+        name=path.name,
+        folder=folder.as_posix(),
+        caption=row["edited"] or row["caption"],
+        edited=bool(row["edited"]),
+        generated_caption=row["caption"],
+        taken=row["taken"],
+        width=row["width"],
+        height=row["height"],
+    )

@@ -1,4 +1,4 @@
-"""Images as the page shows them: always decoded and drawn anew, so that nothing but pixels leaves the machine."""
+"""Photos as the page shows them: decoded and encoded again, so that only pixels leave the machine."""
 
 from __future__ import annotations
 
@@ -8,43 +8,42 @@ from typing import TYPE_CHECKING, Literal
 
 from tellapart.images.decoding import read_image
 from tellapart.images.opening import UnreadableImage
-from tellapart.serve.recent import Recent
+from tellapart.serve.cache import LRUCache
 
 if TYPE_CHECKING:
     from PIL import Image
 
 Size = Literal["small", "large"]
 SIDES: dict[str, int] = {"small": 320, "large": 1280}
-KEPT = 64 * 1024 * 1024
-"""Bytes of images that are kept in memory."""
+CACHE_BYTES = 64 * 1024 * 1024
 
 
 class PhotoRenderer:
-    """JPEGs of the index's images; those asked for last come from memory."""
+    """Makes JPEGs of photos and caches the most recent ones."""
 
     def __init__(self) -> None:
-        self._kept: Recent[bytes] = Recent(KEPT)
+        self._cache: LRUCache[bytes] = LRUCache(CACHE_BYTES)
 
     def jpeg(self, file: Path, size: Size) -> bytes:
-        """Upright, without EXIF; an UnreadableImage where the file is none any more."""
+        """The photo upright and without EXIF; an UnreadableImage if the file cannot be decoded."""
         from PIL import Image
 
         try:
             key = (str(file), file.stat().st_mtime_ns, size)
         except OSError as error:
-            raise UnreadableImage(f"{file} is gone") from error
-        there = self._kept.get(key)
-        if there is None:
-            there = as_jpeg(Image.fromarray(read_image(file, SIDES[size])), SIDES[size])
-            self._kept.put(key, there, len(there))
-        return there
+            raise UnreadableImage(f"{file} no longer exists") from error
+        jpeg = self._cache.get(key)
+        if jpeg is None:
+            jpeg = to_jpeg(Image.fromarray(read_image(file, SIDES[size])), SIDES[size])
+            self._cache.put(key, jpeg, len(jpeg))
+        return jpeg
 
 
-def as_jpeg(image: Image.Image, side: int) -> bytes:
-    """An RGB image, made smaller where it is larger than `side`."""
+def to_jpeg(image: Image.Image, side: int) -> bytes:
+    """An RGB image as a JPEG, scaled down to `side` pixels if it is larger."""
     from PIL import Image
 
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
-    written = io.BytesIO()
-    image.save(written, "JPEG", quality=85)
-    return written.getvalue()
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=85)
+    return file.getvalue()

@@ -1,4 +1,4 @@
-"""Photos that strangers send: checked by their header before a pixel is decoded, and then decoded under watch."""
+"""Uploaded photos: the header is checked before any pixel is decoded."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from PIL import Image
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "HEIF")
-"""Plain images. Pillow opens more: PostScript, which runs a program, and formats that only name other files."""
-SLIMMEST = 50
-"""Times as long as wide: an image of one row, its short side brought to a network's size, would fill the memory."""
+"""Pillow opens more formats, but PostScript runs a program and some others refer to other files."""
+MAX_ASPECT = 50
+"""Longer images would fill the memory once their short side is scaled to the network's input size."""
 
 
 class RejectedUpload(InputError):
-    """A file that is no image, or none that is safe to open."""
+    """A file that is not an image, or not safe to open."""
 
 
-class LargeUpload(RejectedUpload):
-    """An image with more pixels than are allowed."""
+class UploadTooLarge(RejectedUpload):
+    """An image with too many pixels."""
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A photo that was sent, as a file the backbone can be shown, and upright in RGB."""
+    """An uploaded photo: a file for the backbone, and the upright RGB image."""
 
     file: Path
     image: Image.Image
@@ -38,27 +38,28 @@ class Upload:
     height: int
 
 
-def keep_upload(data: bytes, pixels: int, folder: Path) -> Upload:
-    """Decode a photo of at most so many pixels and put it into a folder under a name of our own.
+def save_upload(data: bytes, max_pixels: int, folder: Path) -> Upload:
+    """Decode an image of at most `max_pixels` pixels and save it in a folder under a fixed name.
 
-    A JPEG is kept as it came, for the backbone decodes it at a smaller scale as it did when indexing; Pillow takes
-    nothing else for a JPEG. Any other is written anew, so that no second decoder sees the stranger's bytes.
+    A JPEG is saved unchanged: the backbone decodes it at a smaller scale, as `index` does, and Pillow reads nothing
+    else as a JPEG. Other formats are saved as BMP, so that no second decoder reads the uploaded bytes.
     """
     from PIL import Image
 
     try:
-        with _opened(data) as opened:
-            _reject_measures(*opened.size, pixels)
-            kind, image = opened.format, upright(opened).copy()
+        with _open(data) as opened:
+            _check_size(*opened.size, max_pixels)
+            format_, image = opened.format, upright(opened).copy()
     except RejectedUpload:
         raise
     except Image.DecompressionBombError as error:
-        raise LargeUpload(f"The image is larger than {pixels / 1e6:g} megapixels; send a smaller one.") from error
-    # Whatever a decoder stumbles over in a stranger's bytes, they are no image: an OSError most often, but also
-    # struct.error, IndexError, KeyError, ZeroDivisionError, …
+        raise UploadTooLarge(
+            f"The image is larger than {max_pixels / 1e6:g} megapixels; send a smaller one."
+        ) from error
+    # Decoders raise many errors on broken files: OSError most often, but also struct.error, IndexError, KeyError, …
     except Exception as error:
-        raise RejectedUpload("This is no whole image of a kind that can be opened here.") from error
-    if kind == "JPEG":
+        raise RejectedUpload(unreadable()) from error
+    if format_ == "JPEG":
         file = folder / "photo.jpg"
         file.write_bytes(data)
     else:
@@ -67,16 +68,33 @@ def keep_upload(data: bytes, pixels: int, folder: Path) -> Upload:
     return Upload(file, image, image.width, image.height)
 
 
-def _opened(data: bytes) -> Image.Image:
+def unreadable() -> str:
+    """What a visitor reads about a file that cannot be decoded."""
+    *names, last = _formats()
+    return f"The file is not a complete image; send a {', '.join(names)} or {last} file."
+
+
+def _formats() -> list[str]:
     from PIL import Image
 
     image_suffixes()  # registers plugins
-    return Image.open(io.BytesIO(data), formats=[name for name in FORMATS if name in Image.OPEN])
+    return [name for name in FORMATS if name in Image.OPEN]
 
 
-def _reject_measures(width: int, height: int, pixels: int) -> None:
-    if width * height > pixels:
-        there, allowed = width * height / 1e6, pixels / 1e6
-        raise LargeUpload(f"The image has {there:.1f} megapixels and {allowed:g} are allowed; send a smaller one.")
-    if min(width, height) < 1 or max(width, height) > SLIMMEST * min(width, height):
-        raise RejectedUpload(f"An image of {width} x {height} is too slim to be looked at.")
+def _open(data: bytes) -> Image.Image:
+    from PIL import Image
+
+    return Image.open(io.BytesIO(data), formats=_formats())
+
+
+def _check_size(width: int, height: int, max_pixels: int) -> None:
+    if width * height > max_pixels:
+        raise UploadTooLarge(
+            f"The image has {width * height / 1e6:.1f} megapixels; the limit is {max_pixels / 1e6:g}. "
+            "Send a smaller one."
+        )
+    if min(width, height) < 1 or max(width, height) > MAX_ASPECT * min(width, height):
+        raise RejectedUpload(
+            f"The image is too narrow ({width} x {height}); its long side can be at most {MAX_ASPECT} times the short "
+            "one."
+        )

@@ -2,8 +2,8 @@
 
 const byId = (id) => document.getElementById(id);
 const COLOURS = ["#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#008080", "#9a6324", "#f032e6"];
-const TYPING = 180;  // milliseconds of rest before a search
-const FIELDS = ["words", "without", "after", "before"];
+const TYPING_PAUSE = 180;  // milliseconds without a key before a search
+const FIELDS = ["query", "without", "after", "before"];
 
 /** Make an element; text goes in as text, never as markup. */
 function make(tag, properties = {}, ...children) {
@@ -12,199 +12,214 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
-/** Ask the API; an Error with the server's sentence where it refuses. */
-async function ask(address, options = {}) {
-  let answer;
+/** Call the API; throws an Error with the server's message if the request fails. */
+async function request(url, options = {}) {
+  let response;
   try {
-    answer = await fetch(address, options);
+    response = await fetch(url, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Error("The server cannot be reached.");
   }
-  const said = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(said.detail || `The server answered ${answer.status}.`);
-  return said;
+  const body = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(body.detail || `The server answered with status ${response.status}.`);
+  return body;
 }
 
-function say(where, text, problem = false) {
-  byId(where).textContent = text;
-  byId(where).classList.toggle("problem", problem);
+function showMessage(id, text, isProblem = false) {
+  byId(id).textContent = text;
+  byId(id).classList.toggle("problem", isProblem);
 }
 
-const imageOf = (id, size) => `/api/pictures/${id}/image?size=${size}`;
+const imageUrl = (id, size) => `/api/photos/${id}/image?size=${size}`;
+const photoCount = (count) => `${count} ${count === 1 ? "photo" : "photos"}`;
 
-function showPictures(list, found) {
-  byId(list).replaceChildren(...found.map((one) => {
-    const image = make("img", { src: imageOf(one.id, "small"), alt: "", loading: "lazy", width: 320, height: 240 });
-    const button = make("button", { type: "button" }, image, make("span", { textContent: one.caption || one.name }));
-    button.dataset.id = one.id;
-    button.addEventListener("click", () => openPicture(one.id));
+function showPhotos(list, photos) {
+  byId(list).replaceChildren(...photos.map((photo) => {
+    const image = make("img", { src: imageUrl(photo.id, "small"), alt: "", loading: "lazy", width: 320, height: 240 });
+    const text = make("span", { textContent: photo.caption || photo.name });
+    const button = make("button", { type: "button" }, image, text);
+    button.dataset.id = photo.id;
+    button.addEventListener("click", () => openPhoto(photo.id));
     return make("li", {}, button);
   }));
 }
 
-/* Search as you type: the last question wins. */
+/* Search while typing; the latest request wins. */
 
-let searching = new AbortController();
-let resting = 0;
+let searchRequest = new AbortController();
+let typingTimer = 0;
 
 async function search() {
-  searching.abort();
-  searching = new AbortController();
-  const asked = new URLSearchParams(FIELDS.map((id) => [id, byId(id).value.trim()]).filter(([, value]) => value));
-  history.replaceState(null, "", asked.size ? `#${asked}` : location.pathname);
-  if (!asked.has("words")) {
-    showPictures("results", []);
-    say("status", "");
+  searchRequest.abort();
+  searchRequest = new AbortController();
+  const fields = new URLSearchParams(FIELDS.map((id) => [id, byId(id).value.trim()]).filter(([, value]) => value));
+  history.replaceState(null, "", fields.size ? `#${fields}` : location.pathname);
+  if (!fields.has("query")) {
+    showPhotos("results", []);
+    showMessage("status", "");
     return;
   }
   try {
-    const { found } = await ask(`/api/search?${asked}`, { signal: searching.signal });
-    showPictures("results", found);
-    say("status", found.length ? `${found.length} pictures, best first` : "No picture was found.");
+    const { photos } = await request(`/api/search?${fields}`, { signal: searchRequest.signal });
+    showPhotos("results", photos);
+    showMessage("status", photos.length ? `${photoCount(photos.length)}, best match first` : "No photos found.");
   } catch (error) {
-    if (error.name !== "AbortError") say("status", error.message, true);
+    if (error.name !== "AbortError") showMessage("status", error.message, true);
   }
 }
 
 function searchSoon() {
-  clearTimeout(resting);
-  resting = setTimeout(search, TYPING);
+  clearTimeout(typingTimer);
+  typingTimer = setTimeout(search, TYPING_PAUSE);
 }
 
-/* A dropped photo: its sentences, and a box for each noun. */
+/* A dropped photo: its captions, and the attention of each noun. */
 
-async function tell(file) {
+async function describe(file) {
   if (!file) return;
-  say("status", `Looking at ${file.name} …`);
+  showMessage("status", `Describing ${file.name} …`);
   const form = new FormData();
   form.append("photo", file);
   try {
-    const told = await ask("/api/photos", { method: "POST", body: form });
-    byId("told").hidden = false;
-    byId("photo").src = told.preview;
-    byId("photo").alt = told.plain ? told.plain.text : file.name;
-    byId("boxes").replaceChildren();
-    const boxes = showSentence("plain", told.plain) + showSentence("apart", told.apart);
-    byId("nouns-hint").hidden = !boxes;
-    showPictures("similar", told.similar);
-    say("status", told.plain ? `Caption: ${told.plain.text}` : "There is no captioner; similar pictures are below.");
-    byId("told").focus({ preventScroll: true });
-    byId("told").scrollIntoView({ block: "nearest" });
+    showDescription(await request("/api/describe", { method: "POST", body: form }), file.name);
   } catch (error) {
-    say("status", error.message, true);
+    showMessage("status", `${file.name}: ${error.message}`, true);
   }
 }
 
-/** The words of a sentence, nouns with their boxes; how many boxes there are. */
-function showSentence(place, sentence) {
-  byId(`${place}-part`).hidden = !sentence;
-  if (!sentence) return 0;
+function showDescription(description, name) {
+  const { caption } = description;
+  const distinctive = description.distinctive_caption;
+  const agree = Boolean(caption && distinctive && caption.text === distinctive.text);
+  byId("description").hidden = false;
+  byId("preview").src = description.preview;
+  byId("preview").alt = caption ? caption.text : name;
+  byId("boxes").replaceChildren();
+  const boxes = showCaption("plain", caption) + showCaption("distinctive", agree ? null : distinctive);
+  byId("plain-label").textContent = agree ? "Caption; it also sets the photo apart from similar ones" : "Caption";
+  byId("attention-hint").hidden = !boxes;
+  showPhotos("similar", description.similar);
+  showMessage("status", caption ? `Caption: ${caption.text}` : "There is no captioner; similar photos are below.");
+  byId("description").focus({ preventScroll: true });
+  byId("description").scrollIntoView({ block: "nearest" });
+}
+
+/** Show the words of a caption, nouns as buttons; returns the number of boxes. */
+function showCaption(place, caption) {
+  byId(`${place}-part`).hidden = !caption;
+  if (!caption) return 0;
   let nouns = 0;
-  const parts = sentence.words.flatMap((word) => {
-    if (!word.noun || !word.box) return [word.word, " "];
-    return [noun(word, COLOURS[nouns++ % COLOURS.length], place === "plain"), " "];
+  const parts = caption.words.flatMap((word) => {
+    if (!word.box) return [word.text, " "];
+    return [nounButton(word, COLOURS[nouns++ % COLOURS.length], place === "plain"), " "];
   });
   byId(place).replaceChildren(...(parts.length ? parts : ["—"]));
   return nouns;
 }
 
-/** A noun that lights its box while it is pointed at or focused. `shown`: its box is faintly there before. */
-function noun(word, colour, shown) {
+/** A noun that highlights its box while it is pointed at or focused. `visible`: the faint box shows before that. */
+function nounButton(word, colour, visible) {
   const [left, top, right, bottom] = word.box.map((share) => 100 * share);
-  const box = make("i", { hidden: !shown });
+  const box = make("i", { hidden: !visible });
   Object.assign(box.style, {
     left: `${left}%`, top: `${top}%`, width: `${right - left}%`, height: `${bottom - top}%`, borderColor: colour,
   });
   byId("boxes").append(box);
-  const across = left + right < 80 ? "left" : left + right > 120 ? "right" : "middle";
-  const down = top + bottom < 80 ? "top" : top + bottom > 120 ? "bottom" : "middle";
-  const where = across === down ? "middle" : `${down} ${across}`;
-  const button = make("button", { type: "button", className: "noun", textContent: word.word });
-  button.setAttribute("aria-description", `looked at the ${where} of the photo`);
+  const button = make("button", { type: "button", className: "noun", textContent: word.text });
+  button.setAttribute("aria-description", `attention at the ${place(left + right, top + bottom)} of the photo`);
   button.style.borderBottomColor = colour;
-  const light = (on) => {
-    box.classList.toggle("lit", on);
-    button.classList.toggle("lit", on);
-    box.hidden = !on && !shown;
+  const highlight = (on) => {
+    box.classList.toggle("active", on);
+    button.classList.toggle("active", on);
+    box.hidden = !on && !visible;
   };
-  for (const start of ["pointerenter", "focus", "click"]) button.addEventListener(start, () => light(true));
-  button.addEventListener("pointerleave", () => light(document.activeElement === button));
-  button.addEventListener("blur", () => light(false));
+  for (const event of ["pointerenter", "focus", "click"]) button.addEventListener(event, () => highlight(true));
+  button.addEventListener("pointerleave", () => highlight(document.activeElement === button));
+  button.addEventListener("blur", () => highlight(false));
   return button;
 }
 
-/* One picture of the index, and its caption. */
+/** A position in words; both coordinates are between 0 and 200. */
+function place(x, y) {
+  const across = x < 80 ? "left" : x > 120 ? "right" : "middle";
+  const down = y < 80 ? "top" : y > 120 ? "bottom" : "middle";
+  return across === down ? "middle" : `${down} ${across}`;
+}
 
-let open = "";
+/* One photo of the index, and its caption. */
 
-async function openPicture(id) {
+let openId = "";
+
+async function openPhoto(id) {
   try {
-    showPicture(await ask(`/api/pictures/${id}`));
-    say("saved", "");
-    byId("large").src = imageOf(id, "large");
-    byId("picture").showModal();
+    showPhoto(await request(`/api/photos/${id}`));
+    showMessage("saved", "");
+    byId("large").src = imageUrl(id, "large");
+    byId("photo").showModal();
     byId("caption").focus();
   } catch (error) {
-    say("status", error.message, true);
+    showMessage("status", error.message, true);
   }
 }
 
-function showPicture(picture) {
-  open = picture.id;
-  byId("picture-name").textContent = picture.name;
-  byId("large").alt = picture.caption || picture.name;
-  byId("caption").value = picture.caption || "";
-  byId("written").textContent = picture.edited && picture.written ? `The captioner wrote: ${picture.written}` : "";
-  byId("undo").hidden = !picture.edited;
-  for (const button of document.querySelectorAll(`.pictures [data-id="${picture.id}"] span`)) {
-    button.textContent = picture.caption || picture.name;
+function showPhoto(photo) {
+  openId = photo.id;
+  byId("photo-name").textContent = photo.name;
+  byId("large").alt = photo.caption || photo.name;
+  byId("caption").value = photo.caption || "";
+  const generated = photo.edited && photo.generated_caption;
+  byId("generated").textContent = generated ? `Generated caption: ${generated}` : "";
+  byId("restore").hidden = !photo.edited;
+  for (const text of document.querySelectorAll(`.photos [data-id="${photo.id}"] span`)) {
+    text.textContent = photo.caption || photo.name;
   }
 }
 
-async function save(caption) {
+async function saveCaption(caption) {
   try {
-    const address = `/api/pictures/${open}/caption`;
     const headers = { "content-type": "application/json" };
-    showPicture(await ask(address, { method: "PUT", headers, body: JSON.stringify({ caption }) }));
-    say("saved", "Saved.");
+    const body = JSON.stringify({ caption });
+    showPhoto(await request(`/api/photos/${openId}/caption`, { method: "PUT", headers, body }));
+    showMessage("saved", "Saved.");
   } catch (error) {
-    say("saved", error.message, true);
+    showMessage("saved", error.message, true);
   }
 }
 
-async function showAlike() {
-  byId("picture").close();
+async function showSimilar() {
+  byId("photo").close();
   try {
-    const { found } = await ask(`/api/pictures/${open}/similar`);
-    showPictures("results", found);
-    say("status", `${found.length} pictures like ${byId("picture-name").textContent}`);
+    const { photos } = await request(`/api/photos/${openId}/similar`);
+    showPhotos("results", photos);
+    showMessage("status", `${photoCount(photos.length)} similar to ${byId("photo-name").textContent}`);
     byId("results").focus();
   } catch (error) {
-    say("status", error.message, true);
+    showMessage("status", error.message, true);
   }
 }
 
-/* Wiring. */
+/* Events. */
 
+const dialog = byId("photo");
 byId("search").addEventListener("submit", (event) => { event.preventDefault(); search(); });
 for (const id of FIELDS) byId(id).addEventListener("input", searchSoon);
-byId("file").addEventListener("change", (event) => { tell(event.target.files[0]); event.target.value = ""; });
-byId("caption-form").addEventListener("submit", (event) => { event.preventDefault(); save(byId("caption").value); });
-byId("undo").addEventListener("click", () => save(null));
-byId("alike").addEventListener("click", showAlike);
-byId("close").addEventListener("click", () => byId("picture").close());
-byId("picture").addEventListener("click", (event) => { if (event.target === byId("picture")) byId("picture").close(); });
+byId("file").addEventListener("change", (event) => { describe(event.target.files[0]); event.target.value = ""; });
+byId("caption-form").addEventListener("submit", (event) => { event.preventDefault(); saveCaption(byId("caption").value); });
+byId("restore").addEventListener("click", () => saveCaption(null));
+byId("find-similar").addEventListener("click", showSimilar);
+byId("close").addEventListener("click", () => dialog.close());
+dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 
-// A photo dropped anywhere is taken, so that one that misses the mark does not replace the page.
-for (const kind of ["dragover", "dragleave", "drop"]) {
-  document.addEventListener(kind, (event) => {
+// The whole page accepts a drop, so that a photo dropped beside the field does not replace the page.
+for (const type of ["dragover", "dragleave", "drop"]) {
+  document.addEventListener(type, (event) => {
     event.preventDefault();
-    byId("drop").classList.toggle("over", kind === "dragover");
-    if (kind === "drop") tell(event.dataTransfer.files[0]);
+    byId("drop").classList.toggle("over", type === "dragover");
+    if (type === "drop") describe(event.dataTransfer.files[0]);
   });
 }
 
-const asked = new URLSearchParams(location.hash.slice(1));
-for (const id of FIELDS) byId(id).value = asked.get(id) || "";
+const initial = new URLSearchParams(location.hash.slice(1));
+for (const id of FIELDS) byId(id).value = initial.get(id) || "";
 search();

@@ -1,0 +1,130 @@
+"""The routes of the JSON API."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+from fastapi import APIRouter, File, Query, Response, UploadFile
+from fastapi import Path as PathParameter
+
+from tellapart.images.opening import UnreadableImage
+from tellapart.search.query import Filters
+from tellapart.serve import schemas
+from tellapart.serve.access import DESCRIBE, AccessRules
+from tellapart.serve.describe import Describer
+from tellapart.serve.library import PHOTO_ID, PhotoLibrary
+from tellapart.serve.rendering import PhotoRenderer, Size, to_jpeg
+from tellapart.serve.schemas import Description, IndexInfo, NewCaption, PhotoDetails, PhotoList
+from tellapart.serve.uploads import RejectedUpload, save_upload, unreadable
+from tellapart.serve.work_queue import WorkQueue
+
+PREVIEW_SIDE = 960
+JPEG_RESPONSE: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}}}
+}
+
+PhotoId = Annotated[str, PathParameter(pattern=PHOTO_ID, description="Hash of the photo's bytes.")]
+Count = Annotated[int, Query(ge=1, le=200)]
+
+
+def index_routes(describer: Describer, rules: AccessRules, max_upload_pixels: int) -> APIRouter:
+    """GET /api/index and GET /api/search."""
+    router, queue = APIRouter(tags=["index"]), WorkQueue(4, 500)
+    library = describer.library
+
+    @router.get("/api/index")
+    def index() -> IndexInfo:
+        """The size of the index and what the server can do."""
+        return IndexInfo(
+            photos=len(library),
+            captions=describer.generator is not None,
+            attention=describer.has_attention,
+            max_upload_bytes=rules.upload_bytes,
+            max_upload_pixels=max_upload_pixels,
+        )
+
+    @router.get("/api/search")
+    async def search(
+        query: Annotated[str, Query(max_length=300, description="What the photos show.")] = "",
+        without: Annotated[str, Query(max_length=300, description="What they do not show.")] = "",
+        after: Annotated[datetime.date | None, Query(description="Taken on this day or later.")] = None,
+        before: Annotated[datetime.date | None, Query(description="Taken before this day.")] = None,
+        count: Count = 24,
+    ) -> PhotoList:
+        """Photos that match a query, best first. Copies of a photo count once."""
+        filters = Filters("", after, before)
+        found = await queue.run(lambda: library.search(query, without, count, filters))
+        return PhotoList(photos=schemas.found_photos(found))
+
+    return router
+
+
+def photo_routes(library: PhotoLibrary) -> APIRouter:
+    """GET /api/photos, and everything under /api/photos/{id}."""
+    router = APIRouter(prefix="/api/photos", tags=["photos"])
+    renderer, queries, images = PhotoRenderer(), WorkQueue(4, 500), WorkQueue(4, 500)
+
+    @router.get("")
+    async def newest(count: Count = 24) -> PhotoList:
+        """The newest photos."""
+        return PhotoList(photos=schemas.photo_summaries(await queries.run(lambda: library.newest(count))))
+
+    @router.get("/{id}")
+    async def photo(id: PhotoId) -> PhotoDetails:
+        """A photo with its captions, folder and date."""
+        return schemas.photo_details(await queries.run(lambda: library.photo(id)))
+
+    @router.get("/{id}/similar")
+    async def similar(id: PhotoId, count: Count = 12) -> PhotoList:
+        """Photos similar to this one, best first."""
+        return PhotoList(photos=schemas.found_photos(await queries.run(lambda: library.similar(id, count))))
+
+    @router.get("/{id}/image", response_class=Response, responses=JPEG_RESPONSE)
+    async def image(id: PhotoId, size: Size = "small") -> Response:
+        """The photo as an upright JPEG without EXIF, at most 320 (small) or 1280 (large) pixels wide and high."""
+        jpeg = await images.run(lambda: renderer.jpeg(library.file(id), size))
+        return Response(jpeg, media_type="image/jpeg", headers={"cache-control": "private, max-age=86400"})
+
+    @router.put("/{id}/caption")
+    async def edit_caption(id: PhotoId, new: NewCaption) -> PhotoDetails:
+        """Store an edited caption in the index."""
+        text = " ".join((new.caption or "").replace("\0", " ").split()) or None
+        return schemas.photo_details(await queries.run(lambda: library.edit_caption(id, text)))
+
+    return router
+
+
+def describe_routes(describer: Describer, max_upload_pixels: int) -> APIRouter:
+    """POST /api/describe."""
+    # One photo at a time: the network uses all cores.
+    router, queue = APIRouter(tags=["describe"]), WorkQueue(1, 64)
+
+    @router.post(DESCRIBE)
+    async def describe(photo: Annotated[UploadFile, File()], similar: Count = 12) -> Description:
+        """Describe an uploaded photo and find similar photos of the index. The upload is not stored."""
+        return await queue.run(lambda: describe_upload(describer, photo.file, max_upload_pixels, similar))
+
+    return router
+
+
+def describe_upload(describer: Describer, file: BinaryIO, max_pixels: int, similar: int) -> Description:
+    """The description of an uploaded photo, with its preview."""
+    with tempfile.TemporaryDirectory(prefix="tellapart-") as folder:
+        upload = save_upload(file.read(), max_pixels, Path(folder))
+        try:
+            description = describer.describe(upload.file, similar)
+        except UnreadableImage as error:
+            raise RejectedUpload(unreadable()) from error
+    preview = base64.b64encode(to_jpeg(upload.image, PREVIEW_SIDE)).decode()
+    return Description(
+        caption=schemas.caption(description.caption),
+        distinctive_caption=schemas.caption(description.distinctive_caption),
+        similar=schemas.found_photos(description.similar),
+        preview=f"data:image/jpeg;base64,{preview}",
+        width=upload.width,
+        height=upload.height,
+    )

@@ -1,0 +1,136 @@
+"""The JSON that the API accepts and returns."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable, Sequence
+
+from pydantic import BaseModel, Field
+
+from tellapart.search.query import Found
+from tellapart.serve import describe, library
+
+MAX_CAPTION = 2000
+
+
+class Problem(BaseModel):
+    """What is wrong and what to do."""
+
+    detail: str
+
+
+class IndexInfo(BaseModel):
+    """The index and the limits of uploads."""
+
+    photos: int
+    captions: bool = Field(description="Whether there is a captioner for uploaded photos.")
+    attention: bool = Field(description="Whether the nouns of captions have boxes.")
+    max_upload_bytes: int
+    max_upload_pixels: int
+
+
+class PhotoSummary(BaseModel):
+    """A photo in a list."""
+
+    id: str
+    name: str
+    caption: str | None
+    taken: datetime.datetime | None
+    width: int
+    height: int
+    score: float | None = Field(None, description="Cosine similarity to the query; null where there is no query.")
+
+
+class PhotoList(BaseModel):
+    """Photos, best match or newest first."""
+
+    photos: list[PhotoSummary]
+
+
+class PhotoDetails(BaseModel):
+    """A photo of the index."""
+
+    id: str
+    name: str
+    folder: str = Field(description="Folder of the photo, starting with the name of the indexed folder.")
+    caption: str | None = Field(description="The edited caption if there is one, the generated caption otherwise.")
+    edited: bool
+    generated_caption: str | None
+    taken: datetime.datetime | None
+    width: int
+    height: int
+
+
+class NewCaption(BaseModel):
+    """An edited caption."""
+
+    caption: str | None = Field(max_length=MAX_CAPTION, description="null or blank restores the generated caption.")
+
+
+class Word(BaseModel):
+    """A word of a caption."""
+
+    text: str
+    noun: bool
+    box: tuple[float, float, float, float] | None = Field(
+        description="Region with the most attention: left, top, right, bottom as fractions of width and height."
+    )
+
+
+class Caption(BaseModel):
+    """A generated caption."""
+
+    text: str
+    words: list[Word]
+    match_probability: float | None = Field(
+        description="Probability that the caption belongs to this photo and not to the most similar ones of the index."
+    )
+
+
+class Description(BaseModel):
+    """An uploaded photo."""
+
+    caption: Caption | None = Field(description="The most likely caption; null without a captioner.")
+    distinctive_caption: Caption | None = Field(
+        description="The caption that sets the photo apart from similar ones; null if the index has no other photo."
+    )
+    similar: list[PhotoSummary]
+    preview: str = Field(description="A small upright copy of the photo as a data: URL.")
+    width: int
+    height: int
+
+
+def found_photos(found: Sequence[Found]) -> list[PhotoSummary]:
+    """Search results for the API."""
+    return [
+        PhotoSummary(
+            id=one.content,
+            name=one.path.rsplit("/", 1)[-1],
+            caption=one.caption,
+            taken=one.taken,
+            width=one.width,
+            height=one.height,
+            score=round(one.score, 4) if math.isfinite(one.score) else None,
+        )
+        for one in found
+    ]
+
+
+def photo_summaries(photos: Iterable[library.Photo]) -> list[PhotoSummary]:
+    """Photos of the index for a list."""
+    fields = [name for name in PhotoSummary.model_fields if name != "score"]
+    return [PhotoSummary(**{name: getattr(photo, name) for name in fields}) for photo in photos]
+
+
+def photo_details(photo: library.Photo) -> PhotoDetails:
+    """A photo of the index for the API."""
+    return PhotoDetails(**vars(photo))
+
+
+def caption(generated: describe.Caption | None) -> Caption | None:
+    """A generated caption for the API."""
+    if generated is None:
+        return None
+    words = [Word(**vars(word)) for word in generated.words]
+    return Caption(text=generated.text, words=words, match_probability=generated.match_probability)
