@@ -19,9 +19,9 @@ from torch import nn
 from tellapart.core.files import save_array, write_json
 from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
+from tellapart.data.join import CorpusFilter, join_unpaired
 from tellapart.data.pack import NO_IMAGE, Caption, Detections, Pack, PackImage, write_pack
 from tellapart.data.sampling import draw_epoch
-from tellapart.data.unpaired import CorpusFilter, join_unpaired
 from tellapart.objectives.context import Context
 from tellapart.papers.recipes import find_recipe
 from tellapart.runs.recipe import Stage

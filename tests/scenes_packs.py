@@ -16,8 +16,8 @@ from tellapart.cli.annotate import AnnotateOptions, annotate
 from tellapart.cli.extract import ExtractOptions, extract
 from tellapart.cli.join import JoinOptions, join
 from tellapart.cli.prepare import PrepareOptions, prepare
+from tellapart.data.join import CorpusFilter
 from tellapart.data.scenes.drawing import SHAPES
-from tellapart.data.unpaired import CorpusFilter
 
 IMAGES = 24
 """16 to train on, 4 to validate, 4 to test."""

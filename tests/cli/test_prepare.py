@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from data.builders import coco, draw, entities, flickr, write
-from tellapart.cli.fewer_captions import keep_captions
 from tellapart.cli.prepare import PrepareOptions, prepare
 from tellapart.core.errors import InputError
+from tellapart.data.fewer_captions import keep_captions
 from tellapart.data.pack import CAPTION_IDS, Pack
 from tellapart.data.readers import recognise
 from tellapart.text.vocabulary import UNK
@@ -174,7 +174,7 @@ def test_corpus_alone_and_joined(tmp_path: Path) -> None:
 
     path = tmp_path / "talk.txt.gz"
     path.write_bytes(gzip.compress("\n".join(f"sentence number {k} is here" for k in range(300)).encode()))
-    pack, report = run(path, tmp_path / "pack", split="0.8/0.1/0.1")
+    pack, report = run(path, tmp_path / "pack", split=None)
     assert len(pack.captions) == 300 and set(pack.owner.tolist()) == {-1} and not pack.images
     assert 290 <= report["splits"]["train"]["captions"] < 300
     pack, report = run(flickr(tmp_path / "tiny"), tmp_path / "both", corpus=path, rules="r2m", nouns=False)
@@ -402,7 +402,7 @@ def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         run(tmp_path / "nowhere", tmp_path / "pack")
     write(tmp_path / "odd/readme.md", "hello")
-    with pytest.raises(InputError, match="in no format known here"):
+    with pytest.raises(InputError, match="in no known format"):
         run(tmp_path / "odd", tmp_path / "pack")
     write(tmp_path / "text/captions.csv", "image,caption\na.jpg,a dog\n")
     with pytest.raises(InputError, match="holds no images; say where they lie"):

@@ -8,7 +8,7 @@ import pytest
 
 from grounded_world import LEFT, RIGHT, grounded_pack
 from tellapart.core.errors import InputError
-from tellapart.data.finish import noun_column
+from tellapart.data.annotate import noun_column
 from tellapart.data.object_words import ObjectSettings, annotate_objects, clipped, open_objects
 from tellapart.data.pack import Caption, Pack, PackImage, Phrase, write_pack
 from tellapart.text.vocabulary import Vocabulary

@@ -8,8 +8,8 @@ import torch
 from drawn_pack import drawn_pack
 from tellapart.cli.extract import ExtractOptions, extract
 from tellapart.core.errors import InputError
+from tellapart.data.join import CorpusFilter, join_unpaired
 from tellapart.data.pack import Pack
-from tellapart.data.unpaired import CorpusFilter, join_unpaired
 from tellapart.features.detectors import detect, label_scores, load_detector
 from tellapart.inference.feature_extractor import FeatureExtractor, look_of
 from unpaired_packs import corpus_pack

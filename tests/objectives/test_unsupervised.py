@@ -9,8 +9,8 @@ from tellapart.core.types import Batch, Images
 from tellapart.data.batches import Batches
 from tellapart.data.concepts_column import IMAGE_CONCEPTS, IMAGE_SCORES, SENTENCE_CONCEPTS
 from tellapart.data.feature_store import FeatureStore
+from tellapart.data.join import CorpusFilter, join_unpaired
 from tellapart.data.pack import Pack
-from tellapart.data.unpaired import CorpusFilter, join_unpaired
 from tellapart.losses.hinge import HardestNegativeHinge
 from tellapart.losses.unmasked_hinge import UnmaskedHinge
 from tellapart.models.captioners.r2m import R2M

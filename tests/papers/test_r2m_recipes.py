@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tellapart.core.errors import InputError
-from tellapart.data.unpaired import CorpusFilter, join_unpaired
+from tellapart.data.join import CorpusFilter, join_unpaired
 from tellapart.inference.caption_generator import open_caption_generator
 from tellapart.papers.r2m.recipes import (
     FULL,

@@ -11,7 +11,7 @@ from PIL import Image
 from tellapart.cli.report import ReportOptions, report
 from tellapart.core.errors import InputError
 from tellapart.core.types import Images
-from tellapart.data.unpaired import CorpusFilter, join_unpaired
+from tellapart.data.join import CorpusFilter, join_unpaired
 from tellapart.models.captioners.r2m import R2M
 from tellapart.models.inputs import ModelInputs
 from tellapart.papers.recipes import find_recipe

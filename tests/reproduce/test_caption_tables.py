@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tellapart.cli.fewer_captions import keep_captions
 from tellapart.core.errors import InputError
+from tellapart.data.fewer_captions import keep_captions
 from tellapart.data.pack import Pack
 from tellapart.papers.tables import TABLES
 from tellapart.reproduce import caption_measures, later

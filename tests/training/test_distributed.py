@@ -92,7 +92,7 @@ def test_two_processes_equal_one(tiny_pack: Path, tmp_path: Path, recipe: str) -
 
 def test_one_process_judges_by_loss_while_the_other_waits(tmp_path: Path) -> None:
     """R2M's losses are means over all processes; on validation data only one of them is there."""
-    from tellapart.data.unpaired import CorpusFilter, join_unpaired
+    from tellapart.data.join import CorpusFilter, join_unpaired
     from unpaired_packs import corpus_pack, image_pack
 
     filters = CorpusFilter(least_count=1, held_out=0.34)

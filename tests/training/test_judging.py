@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from tellapart.core.errors import InputError
+from tellapart.data.join import CorpusFilter, join_unpaired
 from tellapart.data.pack import Pack
-from tellapart.data.unpaired import CorpusFilter, join_unpaired
 from tellapart.evaluation import EVALUATIONS
 from tellapart.papers.r2m.recipes import FULL, R2M_ANCHORED, R2M_FULL
 from tellapart.papers.recipes import find_recipe

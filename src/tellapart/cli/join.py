@@ -1,5 +1,4 @@
-"""`tellapart join IMAGES CORPUS --out PACK`: images without captions and sentences without images, in one
-pack."""
+"""`tellapart join IMAGES CORPUS --out PACK`: images without captions and sentences without images in one pack."""
 
 from __future__ import annotations
 
@@ -9,41 +8,39 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from tellapart.data.pack import Pack, check_overwrite
-from tellapart.data.unpaired import CorpusFilter, join_unpaired
+from tellapart.data.join import CorpusFilter, join_unpaired
+from tellapart.data.pack import Pack
 from tellapart.text.concepts import ConceptDictionary
 
 
 @dataclass(frozen=True)
 class JoinOptions:
-    """Join a pack of images and a pack of text for learning without pairs; only test images keep their
-    captions."""
+    """Join a pack of images and a pack of text for learning without pairs. Only test images keep their captions."""
 
     images: Positional[Annotated[Path, arg(metavar="IMAGES")]]
-    """The pack whose images are to be captioned; it needs detections."""
+    """The pack of images to caption; it needs detections."""
     corpus: Positional[Annotated[Path, arg(metavar="CORPUS")]]
     """The pack of sentences, prepared with --format corpus."""
     out: Path
     """The pack to write."""
     concepts: Path | None = None
-    """Your own concepts, one a line (`couch: sofa, settee`); left out, COCO's 80 classes and their synonyms."""
+    """Your own concepts, one per line (`couch: sofa, settee`). Default: COCO's 80 classes and their synonyms."""
     multiword: Literal["phrase", "last"] = "phrase"
-    """A concept of several words stands for itself, or by its last word as in the paper."""
+    """How a concept of several words is written: as a phrase, or as its last word as in the paper."""
     synonyms: bool = True
-    """Count other words for COCO's classes as them: man as person."""
+    """Map synonyms to COCO's classes: man to person."""
     least_score: float = 0.3
-    """Detections below this score are no concepts."""
+    """Detections below this score are ignored."""
     most: int = 5
-    """Concepts an image or a sentence has at most."""
+    """Largest number of concepts per image and per sentence."""
     filters: CorpusFilter = field(default_factory=CorpusFilter)
-    """Which sentences are worth learning from."""
+    """Which sentences of the corpus to keep."""
     overwrite: bool = False
-    """Replace an older pack of the same name."""
+    """Replace an existing pack."""
 
 
 def join(options: JoinOptions) -> Pack:
-    """Write the joined pack, say what was left out, return it."""
-    check_overwrite(options.out, options.overwrite)
+    """Write the joined pack, print what it holds, return it."""
     dictionary = (
         ConceptDictionary.read(options.concepts, options.multiword)
         if options.concepts
@@ -53,10 +50,11 @@ def join(options: JoinOptions) -> Pack:
         Pack(options.images),
         Pack(options.corpus),
         options.out,
-        dictionary,
-        options.filters,
-        options.least_score,
-        options.most,
+        dictionary=dictionary,
+        filters=options.filters,
+        least_score=options.least_score,
+        most=options.most,
+        overwrite=options.overwrite,
     )
     counts = ", ".join(f"{count:,} {what}" for what, count in joined.counts.items())
     print(f"{options.out}: {len(joined.pack.vocabulary):,} words; corpus: {counts}")

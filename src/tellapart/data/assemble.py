@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tellapart.core.errors import InputError
 from tellapart.core.progress import Advance
 from tellapart.data.pack import NO_IMAGE, Caption, PackImage
-from tellapart.data.readers.source import NO_NUMBER, UNKNOWN_SPLIT, Skipped, Source, SourceCaption, SourceImage
+from tellapart.data.readers.source import NO_NUMBER, Skipped, Source, SourceCaption, SourceImage
 from tellapart.images.checking import Check, check_images
 from tellapart.images.file_index import ImageFileIndex, NamedFiles
 from tellapart.text.rules import TextRules
-
-CORPUS = "corpus"
-"""The split of sentences joined to images that are not theirs."""
 
 
 @dataclass
@@ -35,48 +31,6 @@ class Assembled:
     """Phrases that Entities tags in the sentences of these images, placed or not."""
     cut: int = 0
     """Captions shortened to the longest length."""
-
-
-def parse_shares(text: str) -> dict[str, float]:
-    """'0.8/0.1/0.1' -> shares of train, val and test.
-
-    >>> parse_shares("0.9/0.1")
-    {'train': 0.9, 'val': 0.1, 'test': 0.0}
-    """
-    try:
-        shares = [float(part) for part in text.split("/")]
-    except ValueError:
-        shares = []
-    if not 1 <= len(shares) <= 3 or any(share < 0 for share in shares) or abs(sum(shares) - 1) > 1e-6:
-        raise InputError(f"--split '{text}' is not up to three shares that add up to 1; write for example 0.8/0.1/0.1.")
-    return dict(zip(("train", "val", "test"), [*shares, 0.0, 0.0], strict=False))
-
-
-def hashed_split(key: str, shares: Mapping[str, float], seed: int) -> str:
-    """The split a name falls in: it depends on the name and the seed alone, so that new items move no old one."""
-    number = int.from_bytes(hashlib.sha256(f"{seed}:{key}".encode()).digest()[:8], "big") / 2**64
-    for name, share in shares.items():
-        if number < share:
-            return name
-        number -= share
-    return max(shares, key=lambda name: shares[name])
-
-
-def decide_splits(
-    source: Source, shares: Mapping[str, float], seed: int, join_restval: bool
-) -> tuple[list[str], list[str]]:
-    """Splits of the source's images and of its unpaired sentences; hashed where the source says nothing at all."""
-
-    def decide(given: Sequence[str], keys: Iterable[str]) -> list[str]:
-        if given and all(split == UNKNOWN_SPLIT for split in given):
-            return [hashed_split(key, shares, seed) for key in keys]
-        return ["train" if join_restval and split == "restval" else split or "none" for split in given]
-
-    unpaired = [caption for caption in source.captions if caption.image is None]
-    return (
-        decide([image.split for image in source.images], (image.id for image in source.images)),
-        decide([caption.split for caption in unpaired], (caption.text for caption in unpaired)),
-    )
 
 
 def assemble(

@@ -116,6 +116,12 @@ class Pack:
         return str(self.manifest["fingerprint"])
 
     @cached_property
+    def report(self) -> dict[str, Any]:
+        """What was read and what was left out when the pack was prepared."""
+        path = self.folder / "report.json"
+        return dict(read_json(path)) if path.is_file() else {}
+
+    @cached_property
     def vocabulary(self) -> Vocabulary:
         return Vocabulary.load(self.folder / "vocabulary.json")
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tellapart.data.unpaired import CorpusFilter, join_unpaired
+from tellapart.data.join import CorpusFilter, join_unpaired
 from tellapart.models.captioners.concept_baselines import (
     joined_captions,
     joined_concepts,

@@ -14,11 +14,11 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.data.assemble import Assembled
-from tellapart.data.finish import count_vocabulary, finish_pack
 from tellapart.data.pack import Caption, Detections, Pack, PackImage, Phrase
 from tellapart.data.scenes.drawing import draw_scene
 from tellapart.data.scenes.layout import FAMILY, Scene, make_family
 from tellapart.data.scenes.wording import Part, describe
+from tellapart.data.write_prepared import count_vocabulary, write_prepared
 from tellapart.text.rules import TextRules
 
 RULES = TextRules(min_count=1)
@@ -65,7 +65,19 @@ def make_scenes(out: Path, count: int = 600, seed: int = 0, size: int = 160) -> 
 
     vocabulary = count_vocabulary(RULES, assembled.captions, detections)
     facts = {"source": "scenes", "format": "scenes", "seed": seed}
-    return finish_pack(out, "scenes", "", assembled, vocabulary, RULES, phrases, detections, True, facts, draw)
+    return write_prepared(
+        out,
+        assembled,
+        name="scenes",
+        root="",
+        vocabulary=vocabulary,
+        rules=RULES,
+        phrases=phrases,
+        detections=detections,
+        nouns=True,
+        facts=facts,
+        fill=draw,
+    )
 
 
 def _say(parts: list[Part], scene: Scene, row: int, split: str, captions: list[Caption], phrases: list[Phrase]) -> None:

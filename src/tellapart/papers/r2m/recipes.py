@@ -1,6 +1,6 @@
 """Recipes of the unsupervised captioning paper (R2M): its four stages, the ablations of Tables 2 and 3, and UC-GAN.
 
-All read a joined pack (`tellapart.data.unpaired.join_unpaired`): images without captions, sentences without
+All read a joined pack (`tellapart.data.join.join_unpaired`): images without captions, sentences without
 images. Steps and rates are the released code's (5000 and 6000 steps on text at 1e-4, 50 and 100 on images at
 1e-5, batches of 256, gradients clipped to norm 10). Checkpoints of text stages are chosen by the loss on held-out
 sentences, those of image stages, every ten steps, by that loss plus their own on held-out images. No caption of a

@@ -9,13 +9,13 @@ import pytest
 
 from tellapart.cli.join import JoinOptions, join
 from tellapart.core.errors import InputError
-from tellapart.data import unpaired
+from tellapart.data import join as join_module
 from tellapart.data.batches import Batches
 from tellapart.data.concepts_column import IMAGE_CONCEPTS, IMAGE_SCORES, SENTENCE_CONCEPTS, stored_dictionary
 from tellapart.data.feature_store import FeatureStore
+from tellapart.data.join import CorpusFilter, filter_corpus, join_unpaired
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import Sampling, draw_epoch
-from tellapart.data.unpaired import CorpusFilter, filter_corpus, join_unpaired
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.vocabulary import Vocabulary
 from unpaired_packs import SENTENCES, corpus_pack, image_pack
@@ -152,10 +152,10 @@ def test_a_join_that_is_cut_short_leaves_what_was_there(tmp_path: Path, monkeypa
     concepts_per_image, corpus, folder = image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c"
     for older in (False, True):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(unpaired, "annotate_concepts", cut_short)
-            join_unpaired(concepts_per_image, corpus, folder, filters=KEEP_ALL)
+            patch.setattr(join_module, "annotate_concepts", cut_short)
+            join_unpaired(concepts_per_image, corpus, folder, filters=KEEP_ALL, overwrite=True)
         assert folder.exists() == older and not list(tmp_path.glob(".*"))
-        whole = join_unpaired(concepts_per_image, corpus, folder, filters=KEEP_ALL).pack
+        whole = join_unpaired(concepts_per_image, corpus, folder, filters=KEEP_ALL, overwrite=True).pack
         assert whole.has_column(IMAGE_CONCEPTS) and whole.feature_names() == ["vectors"]
 
 
@@ -168,7 +168,7 @@ def test_wrong_packs_are_refused(tmp_path: Path) -> None:
     for first, second, target, message in (
         (corpus, corpus, tmp_path / "c", "no images"),
         (concepts_per_image, concepts_per_image, tmp_path / "c", "captions of images"),
-        (concepts_per_image, corpus, tmp_path / "b", "folder of its own"),
+        (concepts_per_image, corpus, tmp_path / "b", "is one of the packs to join"),
         (concepts_per_image, corpus_pack(tmp_path / "d", ("hello",)), tmp_path / "c", "passes the filters"),
     ):
         with pytest.raises(InputError, match=message):

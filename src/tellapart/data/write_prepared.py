@@ -1,24 +1,26 @@
-"""The last steps of `prepare`: the vocabulary is counted, nouns are marked, and the pack is written with its report."""
+"""The last steps of preparing a pack: count the vocabulary, mark nouns, write the pack with its report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.data.assemble import CORPUS, Assembled
+from tellapart.data.annotate import noun_column
+from tellapart.data.assemble import Assembled
 from tellapart.data.pack import CAPTION_IDS, Caption, Column, Detections, Pack, Phrase, write_pack
 from tellapart.data.prepare_report import closing_report
 from tellapart.data.readers.source import Skipped
-from tellapart.text.nouns import mark_nouns
+from tellapart.data.splits import CORPUS
 from tellapart.text.rules import TextRules
 from tellapart.text.vocabulary import UNK, Vocabulary
 
 
 def count_vocabulary(rules: TextRules, captions: Iterable[Caption], detections: Iterable[Detections]) -> Vocabulary:
+    """The vocabulary of the captions that the rules count, with the words of detector labels if they ask for them."""
     counted = {"train": {"train", CORPUS}, "corpus": {CORPUS}}.get(rules.vocabulary)
     captions = list(captions)
     if rules.vocabulary == "corpus" and all(caption.split != CORPUS for caption in captions):
@@ -28,17 +30,17 @@ def count_vocabulary(rules: TextRules, captions: Iterable[Caption], detections: 
     chosen = [caption.words for caption in captions if counted is None or caption.split in counted]
     if not chosen:
         raise InputError(
-            "No caption is in the train split, so there is no vocabulary; use --vocabulary all or another --split."
+            "No caption is in the train split, so there is no vocabulary; use `vocabulary='all'` or another `split`."
         )
     return rules.build_vocabulary(chosen, always)
 
 
-def drop_unspeakable(assembled: Assembled, rules: TextRules, vocabulary: Vocabulary) -> None:
-    """Leave out unpaired sentences that are too short or have too many UNK; paper 5 learns to speak from the rest."""
+def drop_unusable_sentences(assembled: Assembled, rules: TextRules, vocabulary: Vocabulary) -> None:
+    """Remove unpaired sentences that are too short or have too many UNK, as unsupervised captioning does (paper 5)."""
     if rules.min_words == 0 and rules.max_unknown >= 1:
         return
     kept: list[int] = []
-    short = strange = 0
+    short = mostly_unknown = 0
     for row, caption in enumerate(assembled.captions):
         unknown = vocabulary.encode(caption.words).count(UNK)
         if caption.image >= 0 or (
@@ -48,11 +50,11 @@ def drop_unspeakable(assembled: Assembled, rules: TextRules, vocabulary: Vocabul
         elif len(caption.words) < rules.min_words:
             short += 1
         else:
-            strange += 1
-    # Hundreds of thousands of lines would drown the report, so these two kinds are counted and not listed one by one.
+            mostly_unknown += 1
+    # There may be hundreds of thousands: the report counts these two kinds instead of listing each sentence.
     for kind, count, reason in (
         ("short sentence", short, f"fewer than {rules.min_words} words, a text rule"),
-        ("sentence of unknown words", strange, f"more than {rules.max_unknown:.0%} UNK, a text rule"),
+        ("sentence of unknown words", mostly_unknown, f"more than {rules.max_unknown:.0%} UNK, a text rule"),
     ):
         if count:
             assembled.skipped.append(Skipped(kind, f"{count:,} sentences", "the corpus", reason))
@@ -60,11 +62,12 @@ def drop_unspeakable(assembled: Assembled, rules: TextRules, vocabulary: Vocabul
     assembled.numbers = [assembled.numbers[row] for row in kept] if assembled.numbers else []
 
 
-def finish_pack(
+def write_prepared(
     out: Path,
+    assembled: Assembled,
+    *,
     name: str,
     root: str,
-    assembled: Assembled,
     vocabulary: Vocabulary,
     rules: TextRules,
     phrases: list[Phrase],
@@ -73,19 +76,10 @@ def finish_pack(
     facts: dict[str, Any],
     fill: Callable[[Path], None] | None = None,
 ) -> Pack:
-    """Report, nouns and pack in one go. `fill` may write more files into the pack before it appears."""
+    """The written pack with its report and noun column. `fill` may write more files into it before it appears."""
     captions = assembled.captions
     report = facts | {"rules": rules.as_dict()}
-    report |= closing_report(
-        assembled.images,
-        captions,
-        vocabulary,
-        phrases,
-        detections,
-        assembled.skipped,
-        assembled.cut,
-        assembled.mentions,
-    )
+    report |= closing_report(assembled, vocabulary, phrases, detections)
     columns: dict[str, Column] = {}
     if assembled.numbers:
         columns[CAPTION_IDS] = Column(np.asarray(assembled.numbers, dtype=np.int64), "caption", {"of": facts["format"]})
@@ -100,17 +94,10 @@ def finish_pack(
         assembled.images,
         captions,
         vocabulary,
-        rules.as_dict(),
-        phrases,
-        detections,
-        report,
-        columns,
-        fill,
+        rules=rules.as_dict(),
+        phrases=phrases,
+        detections=detections,
+        report=report,
+        columns=columns,
+        fill=fill,
     )
-
-
-def noun_column(sentences: Sequence[tuple[str, ...]], vocabulary: Vocabulary, tagger: str = "hanta") -> Column:
-    """True for every token that is a noun and in the vocabulary: UNK names nothing one could look for."""
-    nouns = np.concatenate([np.zeros(0, dtype=bool), *mark_nouns(sentences, tagger)])  # [tokens]
-    known = np.asarray([index != UNK for words in sentences for index in vocabulary.encode(words)], dtype=bool)
-    return Column(nouns & known, "token", {"tagger": tagger})

@@ -1,41 +1,43 @@
-"""What `prepare` joins to images and captions: unpaired sentences, a detector's boxes, Entities' phrases."""
+"""What a pack may hold besides images and captions: unpaired sentences, detections, phrases of Flickr30k Entities."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tellapart.core.errors import InputError
-from tellapart.data.assemble import CORPUS, Assembled
+from tellapart.data.assemble import Assembled
 from tellapart.data.pack import Detections, Phrase
 from tellapart.data.phrases import join_phrases
 from tellapart.data.readers import corpus
 from tellapart.data.readers.detections import KnownImage, find_detections, read_detections
 from tellapart.data.readers.entities import find_entities, read_entities
 from tellapart.data.readers.source import ReaderOptions, Source
+from tellapart.data.splits import CORPUS
 from tellapart.images.formats import image_stem
 from tellapart.text.rules import TextRules
 
 
-def join_corpus(path: Path, encoding: str, source: Source, splits: list[str]) -> None:
-    """Append a corpus's sentences to the source, all in the split `corpus`."""
+def add_corpus(path: Path, encoding: str, source: Source, splits: list[str]) -> None:
+    """Append the sentences of a corpus to the source, all in the split `corpus`."""
     sentences = corpus.read(path, ReaderOptions(encoding=encoding))
     source.captions += sentences.captions
     splits += [CORPUS] * len(sentences.captions)
 
 
-def _named(choice: str, found: Path | None, option: str) -> Path | None:
-    """The file an option names: none, what was found beside the source, or the path given."""
+def _chosen_path(choice: str, found: Path | None, argument: str) -> Path | None:
+    """The path that a choice stands for: none, what was found next to the source, or the path itself."""
     if choice == "none":
         return None
     if choice == "auto":
         return found
     if not Path(choice).exists():
-        raise InputError(f"{choice} does not exist; give {option} a path, auto or none.")
+        raise InputError(f"{choice} does not exist; `{argument}` must be a path, auto or none.")
     return Path(choice)
 
 
-def join_detections(choice: str, encoding: str, folder: Path, assembled: Assembled) -> list[Detections]:
-    path = _named(choice, find_detections(folder), "--detections")
+def read_extra_detections(choice: str, encoding: str, folder: Path, assembled: Assembled) -> list[Detections]:
+    """Detections of the assembled images; what cannot be used is listed as skipped."""
+    path = _chosen_path(choice, find_detections(folder), "detections")
     if path is None:
         return []
     known: dict[str, KnownImage] = {}
@@ -49,9 +51,11 @@ def join_detections(choice: str, encoding: str, folder: Path, assembled: Assembl
     return detections
 
 
-def join_entities(choice: str, encoding: str, folder: Path, assembled: Assembled, rules: TextRules) -> list[Phrase]:
-    """Entities are keyed by Flickr's own image number, which begins every Flickr8k and Flickr30k file name."""
-    path = _named(choice, find_entities(folder), "--entities")
+def read_extra_phrases(
+    choice: str, encoding: str, folder: Path, assembled: Assembled, rules: TextRules
+) -> list[Phrase]:
+    """Phrases of the assembled captions. Entities names an image by Flickr's number, which begins its file name."""
+    path = _chosen_path(choice, find_entities(folder), "entities")
     if path is None:
         return []
     numbers = [image_stem(image.file).split("_")[0] for image in assembled.images]

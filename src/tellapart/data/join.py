@@ -17,8 +17,9 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_folder
+from tellapart.core.paths import OnePath
 from tellapart.data.concepts_column import ConceptReport, annotate_concepts, check_concepts
-from tellapart.data.pack import NO_IMAGE, Caption, Pack, write_pack
+from tellapart.data.pack import NO_IMAGE, Caption, Pack, check_overwrite, write_pack
 from tellapart.data.shared_features import share_features
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.vocabulary import Vocabulary
@@ -53,19 +54,23 @@ class Joined:
 def join_unpaired(
     images: Pack,
     corpus: Pack,
-    folder: Path,
+    out: OnePath,
+    *,
     dictionary: ConceptDictionary | None = None,
     filters: CorpusFilter | None = None,
     least_score: float = 0.3,
     most: int = 5,
+    overwrite: bool = False,
 ) -> Joined:
-    """Write a pack of `pictures`' images and `corpus`' sentences with their concepts, in one go.
+    """Write a pack of the images of one pack and the sentences of another, with their concepts.
 
-    Features of the image pack come along (hard links where the disk allows), since its images keep their rows.
+    Features of the image pack are included (hard links if the disk allows them), since its images keep their rows.
     """
+    folder = Path(out)
     dictionary = dictionary or ConceptDictionary.coco()
     filters = filters or CorpusFilter()
-    _reject_same(images, corpus, folder)
+    _check_packs(images, corpus, folder)
+    check_overwrite(folder, overwrite)
     check_concepts(images, most)
     vocabulary = corpus_vocabulary(corpus, dictionary, filters.least_count)
     kept, counts = filter_corpus(corpus, vocabulary, dictionary, filters)
@@ -127,7 +132,7 @@ def filter_corpus(
     return kept, counts
 
 
-def _reject_same(images: Pack, corpus: Pack, folder: Path) -> None:
+def _check_packs(images: Pack, corpus: Pack, folder: Path) -> None:
     if not images.images:
         raise InputError(f"{images.folder} has no images; give the image pack first and the corpus second.")
     if (corpus.owner >= 0).any():
@@ -136,7 +141,7 @@ def _reject_same(images: Pack, corpus: Pack, folder: Path) -> None:
             "as text alone (`tellapart prepare FILE --format corpus`)."
         )
     if Path(folder).resolve() in (images.folder.resolve(), corpus.folder.resolve()):
-        raise InputError(f"{folder} is one of the packs to join; give the joined pack a folder of its own.")
+        raise InputError(f"{folder} is one of the packs to join; give the joined pack another folder.")
 
 
 def _corpus_captions(corpus: Pack, kept: np.ndarray, held_out: float) -> list[Caption]:

@@ -1,0 +1,54 @@
+"""The report of `tellapart prepare` on the terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+SHOWN = 5
+"""Skipped items shown per kind; report.json has all."""
+
+
+def print_report(report: dict[str, Any], pack: str) -> None:
+    """Print the report of a pack as tables."""
+    console = Console(highlight=False)
+    each, words = report["captions_a_picture"], report["words"]
+    table = Table(title=escape(pack), title_justify="left", title_style="bold")
+    table.add_column("split")
+    for column in ("images", "captions", "UNK"):
+        table.add_column(column, justify="right")
+    for name, row in report["splits"].items():
+        table.add_row(escape(name), f"{row['pictures']:,}", f"{row['captions']:,}", f"{row['unknown_share']:.2%}")
+    table.add_section()
+    table.add_row("all", f"{report['pictures']:,}", f"{report['captions']:,}", f"{words['unknown_share']:.2%}")
+    console.print(table)
+    if report["pictures"]:
+        console.print(f"captions per image: {each['mean']} (least {each['least']}, most {each['most']})")
+    cut = f", {words['captions_cut']:,} captions cut" if words["captions_cut"] else ""
+    console.print(
+        f"vocabulary: {words['vocabulary']:,} words (special ones included); {words['mean_length']} words per caption, "
+        f"longest {words['longest']}{cut}"
+    )
+    if "phrases" in report:
+        found = report["phrases"]
+        console.print(
+            f"phrases: {found['mentions']:,} mentions, {found['placed']:,} of them placed on the words of "
+            f"{found['captions']:,} captions, {found['with_boxes']:,} with boxes"
+        )
+    if "detections" in report:
+        found = report["detections"]
+        console.print(f"detections: {found['boxes']:,} boxes in {found['pictures']:,} images")
+    if "nouns" in report:
+        console.print(f"nouns: {report['nouns']['share']:.1%} of all words")
+    skipped = report["skipped"]
+    if not skipped["items"]:
+        console.print("nothing was left out")
+        return
+    console.print(f"left out: {len(skipped['items']):,} items (all of them in report.json)")
+    for kind, count in skipped["counts"].items():
+        console.print(f"  {kind}: {count:,}")
+        for item in [row for row in skipped["items"] if row["kind"] == kind][:SHOWN]:
+            console.print(escape(f"    {item['item']} ({item['where']}): {item['reason']}"), soft_wrap=True)

@@ -1,0 +1,93 @@
+"""Reading images and captions in any known format and writing them as one pack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tellapart.core.errors import InputError
+from tellapart.core.files import read_json
+from tellapart.core.paths import OnePath
+from tellapart.core.progress import progress_bar
+from tellapart.data.assemble import assemble
+from tellapart.data.extra_sources import add_corpus, read_extra_detections, read_extra_phrases
+from tellapart.data.pack import Pack, check_overwrite
+from tellapart.data.readers import READERS, Reader, ReaderOptions, recognise
+from tellapart.data.splits import decide_splits, parse_shares
+from tellapart.data.write_prepared import count_vocabulary, drop_unusable_sentences, write_prepared
+from tellapart.images.checking import Check
+from tellapart.text.rules import TextRules, preset
+from tellapart.text.vocabulary import Vocabulary
+
+SPLIT = "0.8/0.1/0.1"
+CORPUS_SPLIT = "0.99/0.01"
+"""The default of a source that is nothing but a corpus: it needs no test split."""
+
+
+def prepare_pack(
+    source: OnePath,
+    out: OnePath,
+    *,
+    format: str = "auto",
+    options: ReaderOptions | None = None,
+    entities: str = "auto",
+    detections: str = "auto",
+    corpus: OnePath | None = None,
+    rules: TextRules | str = "default",
+    vocabulary: Vocabulary | None = None,
+    split: str | None = None,
+    seed: int = 0,
+    join_restval: bool = False,
+    check: Check = "header",
+    nouns: bool = True,
+    overwrite: bool = False,
+    readers: Mapping[str, Reader] = READERS,
+    progress: bool = False,
+) -> Pack:
+    """The pack written to `out`; its `report` lists what it holds and every item that was left out.
+
+    format: a name in `readers`, or `auto` to recognise it. entities, detections: a path, `auto` (used if found next
+    to the source) or `none`. corpus: a file of sentences without images. rules: text rules, or a preset's name.
+    vocabulary: used instead of counting one. split: shares of train, val and test for sources that name no splits.
+    """
+    source, out, options = Path(source), Path(out), options or ReaderOptions()
+    check_overwrite(out, overwrite)
+    rules = preset(rules) if isinstance(rules, str) else rules
+    form = recognise(source, readers) if format == "auto" else format
+    if not source.exists():
+        raise InputError(f"{source} does not exist; check the path.")
+    read = readers[form].read(source, options)
+    shares = parse_shares(split or (CORPUS_SPLIT if form == "corpus" else SPLIT))
+    splits = decide_splits(read, shares, seed, join_restval)
+    if corpus is not None:
+        add_corpus(Path(corpus), options.encoding, read, splits[1])
+    shown = progress and len(read.images) > 0
+    with progress_bar(len(read.images), "checking images", enabled=shown) as advance:
+        assembled = assemble(read, rules, splits, check, options.keep_uncaptioned, advance)
+
+    folder = source if source.is_dir() else source.parent
+    detected = read_extra_detections(detections, options.encoding, folder, assembled)
+    vocabulary = vocabulary or count_vocabulary(rules, assembled.captions, detected)
+    drop_unusable_sentences(assembled, rules, vocabulary)
+    phrases = read_extra_phrases(entities, options.encoding, folder, assembled, rules)
+    return write_prepared(
+        out,
+        assembled,
+        name=read.name,
+        root=str(assembled.root),
+        vocabulary=vocabulary,
+        rules=rules,
+        phrases=phrases,
+        detections=detected,
+        nouns=nouns,
+        facts={"source": str(source), "format": form},
+    )
+
+
+def stored_words(folder: Path) -> tuple[Vocabulary, TextRules | None]:
+    """The vocabulary of a pack or run, and the text rules it was counted with if they are stored."""
+    vocabulary = Vocabulary.load(folder / "vocabulary.json")
+    for name in ("pack.json", "data.json"):  # of a pack, of a run
+        if (folder / name).is_file():
+            return vocabulary, TextRules(**read_json(folder / name)["rules"])
+    return vocabulary, None
