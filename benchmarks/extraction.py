@@ -23,7 +23,7 @@ from PIL import Image
 
 from tellapart.data.pack import Caption, Pack, PackImage, write_pack
 from tellapart.features.backbones import Backbone, load_backbone
-from tellapart.features.extraction import ACCELERATOR_BATCH, CPU_BATCH, cores
+from tellapart.features.extract import ACCELERATOR_BATCH, CPU_BATCH, cores
 from tellapart.features.pipeline import Pipeline, Target
 from tellapart.features.store_writer import StorePlan, StoreWriter
 from tellapart.images.decoding import read_square

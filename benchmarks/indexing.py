@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from benchmarks.extraction import BACKBONE, IMAGES, Cost, bare_call, bare_in_workers, benchmark_pack
-from tellapart.features.extraction import CPU_BATCH, cores
+from tellapart.features.extract import CPU_BATCH, cores
 from tellapart.images.decoding import read_square
 from tellapart.images.folders import find_some_photos
 from tellapart.inference.feature_extractor import FeatureExtractor, Look

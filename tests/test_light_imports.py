@@ -20,10 +20,11 @@ for absent in ("tyro", "rich", "matplotlib", "HanTa", "transformers", "lancedb",
 
 import tellapart.cli.reproduce_batch
 import tellapart.training.train
-from tellapart.features.extraction import ExtractSettings, extract
+from tellapart.features.extract import extract_features
+from tellapart.features.region_choice import RegionSettings
 
 pack = Path(sys.argv[1])
-for store in extract(ExtractSettings(pack, kind="vector,grid,regions", regions_from="fixed", count=4, progress=False)):
+for store in extract_features(pack, kind="vector,grid,regions", regions=RegionSettings("fixed", count=4)):
     print(store.kind, len(store), store.most_rows)
 """
 

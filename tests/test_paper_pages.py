@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tellapart.features.extraction import ExtractSettings
+from tellapart.cli.extract import ExtractOptions
 from tellapart.papers.recipes import find_recipe
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,7 +53,7 @@ def test_references_exist(page: Path) -> None:
 def test_features_that_a_page_extracts_are_those_it_trains_on(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     kinds = [re.search(r"--kind (\S+)", command) for command in EXTRACTED.findall(text)]
-    made = {kind for found in kinds for kind in (found.group(1) if found else ExtractSettings.kind).split(",")}
+    made = {kind for found in kinds for kind in (found.group(1) if found else ExtractOptions.kind).split(",")}
     for recipe in TRAINED.findall(text) if made else ():
         assert find_recipe(recipe).features in made, f"{page.name} trains {recipe} on features it has not made"
 

@@ -186,7 +186,7 @@ def test_a_bad_image_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
     spoiled = pack.image_path(3)
     good = spoiled.read_bytes()
     spoiled.write_bytes(good[:60])
-    with pytest.raises(InputError, match=r"1 of the 6 images .*003\.png.*run the same command again"):
+    with pytest.raises(InputError, match=r"1 of the 6 images .*003\.png.*fix these files and extract again"):
         run(pack, kind="vector", batch=2)
     assert pack.feature_names() == []
     journal = (pack.feature_folder("lite0-vector") / "progress.jsonl").read_text().splitlines()
@@ -199,21 +199,21 @@ def test_a_bad_image_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"kind": "pixels"}, "choose among vector, grid, regions"),
+        ({"kind": "pixels"}, "`kind` must be one or several of vector, grid, regions"),
         ({"kind": "regions", "regions_from": "detections"}, "has no detections"),
-        ({"kind": "regions", "named": True}, "regions that a detector has named"),
-        ({"kind": "grid", "cut": 64}, "--cut is for regions"),
-        ({"kind": "grid", "cells": True}, "--cells is for regions"),
-        ({"kind": "vector", "regions_from": "some/detector"}, "--kind vector,regions"),
-        ({"kind": "regions", "cut": -1}, "cannot look at squares of -1 pixels"),
-        ({"kind": "regions", "count": 0}, "--count is how many regions"),
+        ({"kind": "regions", "named": True}, "`named` needs regions with labels"),
+        ({"kind": "grid", "cut": 64}, "`cut` needs `kind='regions'`"),
+        ({"kind": "grid", "cells": True}, "`cells` needs `kind='regions'`"),
+        ({"kind": "vector", "regions_from": "some/detector"}, "`kind='vector,regions'`"),
+        ({"kind": "regions", "cut": -1}, "does not accept squares of -1 pixels"),
+        ({"kind": "regions", "count": 0}, "`count` must be at least 1"),
         ({"workers": -1}, "at least 1"),
         ({"batch": -1}, "at least 1"),
-        ({"device": "nonsense"}, "--device cpu"),
+        ({"device": "nonsense"}, "`device='cpu'`"),
         ({"backbone": "no/such-folder"}, "No backbone 'no/such-folder'"),
     ],
 )
-def test_wrong_wishes_get_a_sentence(tmp_path: Path, changes: dict[str, str], words: str, monkeypatch) -> None:
+def test_invalid_options(tmp_path: Path, changes: dict[str, str], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(InputError, match=words):
         run(drawn_pack(tmp_path, images=1), **changes)

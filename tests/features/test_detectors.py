@@ -70,10 +70,10 @@ def test_a_torn_run_goes_on_and_ends_the_same(tmp_path: Path, detector: str) -> 
     heading = json.dumps({"detector": detector, "count": 36})
     partial = torn.folder / ".detections.partial.jsonl"
     partial.write_text(heading + "\n" + expected[: len(expected) // 2])
-    ticks: list[int] = []
-    detect(torn, detector, tick=ticks.append)
+    advances: list[int] = []
+    detect(torn, detector, advance=advances.append)
     assert (torn.folder / "detections.jsonl").read_text() == expected
-    assert ticks[0] == 2 and sum(ticks) == 4
+    assert advances[0] == 2 and sum(advances) == 4
     assert not partial.exists()
 
 

@@ -1,47 +1,108 @@
-"""`tellapart extract`: features of a pack's images (features/extraction.py), as asked for or as a run's were made."""
+"""`tellapart extract PACK`: features of a pack's images, chosen by options or as a run's features were made."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import read_json
 from tellapart.data.feature_store import FeatureStore
-from tellapart.features import extraction
-from tellapart.features.extraction import ExtractSettings
+from tellapart.features.extract import extract_features
+from tellapart.features.importers.importing import import_features
+from tellapart.features.region_choice import RegionSettings
 from tellapart.inference.feature_extractor import look_of
 from tellapart.runs.bundled import run_folder
 
-LOOKS = ("backbone", "kind", "resize", "regions_from", "count", "named", "cut", "cells")
-"""Options that say how images are looked at."""
+SET_BY_LIKE = ("backbone", "kind", "resize", "regions_from", "count", "named", "cut", "cells")
+"""Options that --like takes from the run."""
 
 
 @dataclass(frozen=True)
-class ExtractOptions(ExtractSettings):
-    """Compute features of every image of a pack, or bring in features that others computed."""
+class ExtractOptions:
+    """Compute features of every image of a pack, or import features that were computed elsewhere."""
 
     pack: Positional[Annotated[Path, arg(metavar="PACK")]]
     """The pack, as `tellapart prepare` made it."""
+    backbone: str = "efficientnet-lite0"
+    """efficientnet-lite0, -lite1 or -lite2; a transformers vision model's name or folder; or timm:NAME."""
+    kind: str = "grid"
+    """vector (one row per image), grid (one row per cell of the feature map), regions (one row per box), or several
+    separated by commas: all are computed in one pass."""
+    name: str = ""
+    """Name of the features in the pack. Default: backbone and kind, as in lite0-grid. With several kinds, NAME-KIND."""
+    resize: Literal["auto", "squash", "crop"] = "auto"
+    """squash shows the network the whole image, crop its centre as most papers do. auto: squash for grid and regions,
+    since their boxes are fractions of the whole image; crop for vectors alone."""
+    regions_from: str = "auto"
+    """detections (those in the pack), fixed (boxes at several scales), or a transformers object detector's name or
+    folder, which first adds detections to the pack. auto: detections if the pack has them, else fixed boxes."""
+    count: int = 36
+    """Regions per image: the best detections, filled up with fixed boxes."""
+    named: bool = False
+    """Append the detector's label to each region: one number per label, the score at its own. A small backbone can
+    then learn from a better detector."""
+    cut: int = 0
+    """Crop each region with a little context, resize it to a square of this many pixels (128, say) and run the network
+    on it. Slower than 0, which averages the image's feature map inside the box, but about the region alone."""
+    cells: bool = False
+    """Append the cells of the whole image's feature map to the regions, to cover what lies in no region."""
+    flip: bool = False
+    """Also write NAME-flip, the features of the mirror images; training may draw from both."""
+    imports: Path | None = None
+    """Import features instead of computing them: a folder with one .npy or .npz per image, a bottom-up .tsv, an HDF5
+    file, or a folder of *_precomp arrays with caps files (which creates the pack if it does not exist)."""
+    batch: int = 0
+    """Images per batch. 0: 4 on a CPU, 64 on an accelerator."""
+    workers: int = 0
+    """Threads that decode (and, on a CPU, run the network). 0: one per core."""
+    device: str = "auto"
+    """cpu, cuda, …; auto uses an accelerator if there is one."""
+    overwrite: bool = False
+    """Replace features of the same name that were made in another way."""
+    progress: bool = True
+    """Show a progress bar and print the result."""
     like: str = ""
-    """A run whose features are made again for these images, so that it can go on learning from them: backbone, kind,
-    resize and regions are its own. bundled:captioner or bundled:matcher for those that came with the package."""
+    """A run whose features to compute for these images, so that it can be trained further: backbone, kind, resize and
+    regions are the run's. bundled:captioner and bundled:matcher are those that come with the package."""
 
 
 def extract(options: ExtractOptions) -> tuple[FeatureStore, ...]:
-    """The finished stores, as `vision.extraction.extract` gives them."""
-    return extraction.extract(_as_in(options) if options.like else options)
+    """Write the features, print a line for each, return them."""
+    stores = _extracted(_like_run(options) if options.like else options)
+    for store in stores if options.progress else ():
+        rows = "one row" if store.most_rows == 1 else f"up to {store.most_rows} rows"
+        print(f"{store.folder}: {store.kind}, {len(store)} images, {rows} of {store.width} each")
+    return stores
 
 
-def _as_in(options: ExtractOptions) -> ExtractOptions:
-    """The options by which a run's features were made."""
-    changed = [name for name in LOOKS if getattr(options, name) != getattr(ExtractOptions, name)]
+def _extracted(options: ExtractOptions) -> tuple[FeatureStore, ...]:
+    if options.imports is not None:
+        return (import_features(options.pack, options.imports, options.name, options.overwrite),)
+    return extract_features(
+        options.pack,
+        backbone=options.backbone,
+        kind=options.kind,
+        name=options.name,
+        resize=options.resize,
+        regions=RegionSettings(options.regions_from, options.count, options.named, options.cut, options.cells),
+        flip=options.flip,
+        batch=options.batch,
+        workers=options.workers,
+        device=options.device,
+        overwrite=options.overwrite,
+        progress=options.progress,
+    )
+
+
+def _like_run(options: ExtractOptions) -> ExtractOptions:
+    """The options that make the features of a run."""
+    changed = [name for name in SET_BY_LIKE if getattr(options, name) != getattr(ExtractOptions, name)]
     if changed:
-        raise InputError(f"--like says how images are looked at, and so does --{changed[0].replace('_', '-')}; "
-                         "leave one away.")  # fmt: skip
+        raise InputError(f"`like` sets `{changed[0]}` as in the run; give one of the two.")
     folder = run_folder(options.like)
     if not (folder / "data.json").is_file():
         raise InputError(f"{folder} is not a run folder: it has no data.json. Give a run of `tellapart train`.")

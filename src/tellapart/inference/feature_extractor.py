@@ -24,7 +24,7 @@ from tellapart.core.types import Images
 from tellapart.data.pack import Detections
 from tellapart.features.backbones import load_backbone
 from tellapart.features.detectors import Detector, load_detector
-from tellapart.features.extraction import ACCELERATOR_BATCH, CPU_BATCH, KINDS, cores
+from tellapart.features.extract import ACCELERATOR_BATCH, CPU_BATCH, KINDS, cores
 from tellapart.features.regions import Regions, choose_regions
 from tellapart.features.rows import ROW_MAKERS, see
 from tellapart.images.decoding import Resize, Square, read_square, stacked

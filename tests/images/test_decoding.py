@@ -5,7 +5,7 @@ import pytest
 import torch
 from PIL import Image
 
-from tellapart.images import squares as preprocess
+from tellapart.images import decoding
 from tellapart.images.decoding import read_image, read_square
 from tellapart.images.opening import UnreadableImage, open_image
 from tellapart.images.orientation import ORIENTATION, SIXTEEN_BITS, upright_size
@@ -103,15 +103,15 @@ def test_of_a_very_slim_image_the_middle_is_shown_in_little_memory(
     pixels[:, 14_999:15_001] = 255
     Image.fromarray(pixels).save(tmp_path / "slim.png")
     made: list[int] = []
-    resized = preprocess._resized
+    resized = decoding._resized
 
     def counted(image: torch.Tensor, height: int, width: int, interpolation: Interpolation) -> torch.Tensor:
         made.append(height * width)
         return resized(image, height, width, interpolation)
 
-    monkeypatch.setattr(preprocess, "_resized", counted)
+    monkeypatch.setattr(decoding, "_resized", counted)
     square = read_square(tmp_path / "slim.png", Preprocessing(28, (0, 0, 0), (1, 1, 1)), "crop")
-    assert made == [32 * 32 * preprocess.SLIM]
+    assert made == [32 * 32 * decoding.SLIM]
     assert square.pixels.shape == (3, 28, 28) and square.pixels.float().mean() > 200
     left, top, right, bottom = square.window
     assert (top, bottom) == pytest.approx((2 / 32, 30 / 32))
