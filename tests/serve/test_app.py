@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+import tellapart.serve.app
 from tellapart.cli.api import IndexOptions, index
 from tellapart.search.embedder import Embedder
 from tellapart.search.query import Filters
@@ -66,6 +67,21 @@ def test_search(reader: TestClient) -> None:
         assert answer.status_code == status and isinstance(answer.json()["detail"], str)
 
 
+def test_newest_photos(own_index: Path, embedder: Embedder) -> None:
+    """By the date they were taken; photos without a date follow, by the date of their file."""
+    store = open_store(str(own_index))
+    names = [row["path"] for batch in store.batches(["path"]) for row in batch.to_pylist()]
+    for day, path in ((1, names[7]), (2, names[3])):
+        store.table.update(where=f"path = '{path}'", values_sql={"taken": f"timestamp '2019-07-0{day} 00:00:00'"})
+    library = PhotoLibrary(store, embedder)
+    client = TestClient(create_app(library, AccessRules()), HERE)
+    photos = client.get("/api/photos", params={"count": 5}).json()["photos"]
+    assert [photo["name"] for photo in photos[:2]] == [Path(names[3]).name, Path(names[7]).name]
+    assert len(photos) == 5 and photos[0]["taken"] == "2019-07-02T00:00:00" and photos[2]["score"] is None
+    client.put(f"/api/photos/{photos[0]['id']}/caption", json={"caption": "new"})
+    assert client.get("/api/photos").json()["photos"][0]["caption"] == "new"
+
+
 def test_copies_of_one_photo_do_not_hide_the_others(served_world: Path, embedder: Embedder, tmp_path: Path) -> None:
     photos = Path(shutil.copytree(served_world / "photos", tmp_path / "photos"))
     for number in range(30):
@@ -80,7 +96,7 @@ def test_copies_of_one_photo_do_not_hide_the_others(served_world: Path, embedder
 def test_photos_by_id(reader: TestClient, served_world: Path) -> None:
     photo_id = first(reader)
     image = reader.get(f"/api/photos/{photo_id}").json()
-    assert image["id"] == photo_id and image["width"] == 96 and not image["edited"]
+    assert image["folder"] == "photos" and image["id"] == photo_id and image["width"] == 96 and not image["edited"]
     answer = reader.get(f"/api/photos/{photo_id}/image", params={"size": "large"})
     shown = np.asarray(Image.open(io.BytesIO(answer.content)), np.float32)
     with Image.open(served_world / "photos" / image["name"]) as drawn:
@@ -146,9 +162,11 @@ def test_describe(reader: TestClient, served_world: Path) -> None:
         assert all((word["box"] is not None) == word["noun"] for word in caption["words"])
         for left, top, right, bottom in (word["box"] for word in caption["words"] if word["noun"]):
             assert 0 <= left < right <= 1 and 0 <= top < bottom <= 1
+        for grid in (word["attention"] for word in caption["words"] if word["noun"]):
+            assert np.shape(grid) == (14, 14) and np.max(grid) == 1 and np.min(grid) >= 0
     assert any(word["noun"] for word in described["caption"]["words"])
-    assert 0 < described["distinctive_caption"]["match_probability"] <= 1
-    assert described["caption"]["match_probability"] is None
+    assert 0 < described["distinctive_caption"]["posterior"] <= 1
+    assert described["caption"]["posterior"] is None
     preview = base64.b64decode(described["preview"].removeprefix("data:image/jpeg;base64,"))
     assert Image.open(io.BytesIO(preview)).size == (96, 64)
 
@@ -241,4 +259,7 @@ def test_openapi_and_page(reader: TestClient) -> None:
     page = reader.get("/")
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
     assert "<script" in page.text and "http" not in page.text
-    assert reader.get("/page.js").status_code == reader.get("/page.css").status_code == 200
+    names = [
+        path.name for path in (Path(tellapart.serve.app.__file__).parent / "page").iterdir() if path.suffix != ".html"
+    ]
+    assert len(names) >= 3 and {reader.get(f"/{name}").status_code for name in names} == {200}

@@ -84,6 +84,14 @@ class Page:
         found = WebDriverWait(self.browser, 20).until(lambda _: [one for one in self.all_of(selector) if test(one)])
         return found[0]
 
+    def resize(self, width: int, height: int, dark: bool = False) -> None:
+        """Show the page as a screen of this size does; a narrow one is a phone."""
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+        self.browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": width < 500})
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+
     def drop(self, photo: Path) -> Any:
         """Drop a photo; returns the first noun of its caption."""
         import base64
@@ -105,25 +113,32 @@ def test_the_page(browser: Any, server: Server, served_world: Path) -> None:
     browser.get(server.address)
     assert "token" not in browser.current_url
 
+    # The newest photos come first.
+    until("#results img", drawn)
+    assert until("#results-title").text == "Newest photos"
+    assert len(all_of("#results li")) == 12 and until("#status").text == "12 photos in the index"
+
     # Search as you type; no Enter. The focus is in the field from the start.
     browser.switch_to.active_element.send_keys("a red ball")
+    until("#results-title", lambda element: element.text == "Results for “a red ball”")
     until("#results img", drawn)
-    assert len(all_of("#results li")) == 12 and "12 photos" in until("#status").text
+    assert len(all_of("#results li")) == 12 and until("#status").text == "12 photos, best match first"
 
     # Drop a photo: both captions, a box per noun, similar photos.
     noun = page.drop(served_world / "photos" / "green-left.png")
-    agree = "sets" in until("#plain-label").text
-    assert agree != until("#distinctive-part").is_displayed() and len(all_of("#similar li")) == 12
+    assert until("#agree-hint").is_displayed() != until("#distinctive-part").is_displayed()
+    assert len(all_of("#similar li")) == 12
     assert until("#preview").get_attribute("alt") == until("#plain").text
     browser.execute_script("scrollTo(0, 0)")
     ActionChains(browser).move_to_element(noun).perform()
-    box = until("#boxes i.active")
+    box = until("#attention .active i")
     assert "active" in noun.get_attribute("class") and box.size["width"] > 5
+    assert until("#attention .active canvas").get_property("width") == 14
     assert noun.get_attribute("aria-description").startswith("attention at the ")
     ActionChains(browser).move_to_element(until("h1")).perform()
-    WebDriverWait(browser, 20).until(lambda _: not all_of("#boxes i.active"))
+    WebDriverWait(browser, 20).until(lambda _: not all_of("#attention .active"))
     browser.execute_script("arguments[0].focus()", noun)
-    until("#boxes i.active")
+    until("#attention .active")
 
     # Edit a caption by keyboard alone, and find it after a reload.
     first = all_of("#results button")[0]
@@ -131,6 +146,7 @@ def test_the_page(browser: Any, server: Server, served_world: Path) -> None:
     first.send_keys(Keys.ENTER)
     field = until("#caption", lambda element: element.is_displayed())
     WebDriverWait(browser, 20).until(lambda _: browser.switch_to.active_element == field)
+    assert until("#facts").text == "photos · 96 × 64 pixels"
     field.send_keys(Keys.CONTROL, "a")
     field.send_keys("the ball of <b>my</b> childhood")
     field.send_keys(Keys.TAB, Keys.ENTER)
@@ -145,6 +161,76 @@ def test_the_page(browser: Any, server: Server, served_world: Path) -> None:
     browser.set_window_size(500, 800)
     assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
     assert [line for line in browser.get_log("browser") if line["level"] == "SEVERE"] == []
+
+
+def test_back_steps_through_searches(browser: Any, server: Server) -> None:
+    from selenium.webdriver import Keys
+
+    page = Page(browser)
+
+    def shows(title: str, query: str) -> None:
+        page.until("#results-title", lambda element: element.text == title)
+        assert page.until("#query").get_property("value") == query and page.all_of("#results li")
+
+    browser.get(server.address)
+    shows("Newest photos", "")
+    browser.switch_to.active_element.send_keys("a red ball", Keys.ENTER)
+    shows("Results for “a red ball”", "a red ball")
+    browser.switch_to.active_element.send_keys(Keys.CONTROL, "a")
+    browser.switch_to.active_element.send_keys("a blue ball", Keys.ENTER)
+    shows("Results for “a blue ball”", "a blue ball")
+    page.until("#results button").click()
+    page.until("#find-similar", lambda element: element.is_displayed())
+    name = page.until("#photo-name").text
+    page.until("#find-similar").click()
+    shows(f"Photos similar to {name}", "")
+    for title, query in (("Results for “a blue ball”", "a blue ball"), ("Results for “a red ball”", "a red ball")):
+        browser.back()
+        shows(title, query)
+    browser.back()
+    shows("Newest photos", "")
+    browser.forward()
+    shows("Results for “a red ball”", "a red ball")
+
+
+def test_the_dialog_steps_through_photos(browser: Any, server: Server) -> None:
+    page = Page(browser)
+    browser.get(server.address)
+    page.until("#results img", drawn)
+    page.all_of("#results button")[-2].click()
+    page.until("#photo", lambda element: element.is_displayed())
+    first = page.until("#photo-name").text
+    page.until("#next").click()
+    page.until("#photo-name", lambda element: element.text not in ("", first))
+    assert not page.until("#next").is_enabled()  # the last one
+    page.until("#previous").click()
+    page.until("#photo-name", lambda element: element.text == first)
+
+
+def test_problems_name_the_file(browser: Any, server: Server, tmp_path: Path) -> None:
+    page = Page(browser)
+    browser.get(server.address)
+    page.until("#results img", drawn)
+    note = tmp_path / "note.txt"
+    note.write_text("hello")
+    page.until("#file").send_keys(str(note))
+    problem = page.until("#status.problem")
+    assert problem.text.startswith("note.txt: The file is not a complete image; send a JPEG, PNG")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_cards_are_aligned_and_nothing_is_cut_off(browser: Any, server: Server, width: int) -> None:
+    page = Page(browser)
+    page.resize(width, 844)
+    browser.get(server.address)
+    page.until("#results img", drawn)
+    offsets = browser.execute_script(
+        "return [...document.querySelectorAll('.photos button')]"
+        ".map((button) => button.firstChild.getBoundingClientRect().top - button.getBoundingClientRect().top)"
+    )
+    assert set(offsets) == {1}  # the border
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.until(".touch" if width < 500 else ".mouse").is_displayed()
 
 
 @pytest.fixture(scope="module")
@@ -162,23 +248,33 @@ def photos_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_real_photos_with_the_bundled_models(browser: Any, photos_index: Path) -> None:
-    from selenium.webdriver import ActionChains
-
     page = Page(browser)
+    cat = next((photos_index / "photos").glob("chelsea*"))
     with served(photos_index / "index") as server:
         browser.get(server.address)
         browser.switch_to.active_element.send_keys("a cup of coffee on a table")
+        page.until("#results-title", lambda element: "coffee" in element.text)
         page.until("#results img", drawn)
         assert "cup" in page.until("#results li span").text  # the best comes first
-        noun = page.drop(next((photos_index / "photos").glob("chelsea*")))
+        noun = page.drop(cat)
         assert "cat" in page.until("#plain").text
-        browser.execute_script("scrollTo(0, 0)")
-        ActionChains(browser).move_to_element(noun).perform()
-        page.until("#boxes i.active")
+        browser.execute_script("arguments[0].focus()", noun)
+        page.until("#attention .active")
         if screenshot := os.environ.get("TELLAPART_SCREENSHOT"):
-            page.until("#similar img", drawn)
-            time.sleep(1)
-            browser.save_screenshot(screenshot)
+            save_screenshots(page, cat, Path(screenshot))
+
+
+def save_screenshots(page: Page, photo: Path, file: Path) -> None:
+    """FILE at desktop width, and FILE-phone in dark mode at phone width."""
+    for name, screen in ((file, (1280, 1000, False)), (file.with_stem(f"{file.stem}-phone"), (390, 844, True))):
+        page.resize(*screen)
+        page.browser.refresh()
+        noun = page.drop(photo)
+        page.until("#similar img", drawn)
+        page.browser.execute_script("arguments[0].focus({preventScroll: true})", noun)
+        page.browser.execute_script("document.getElementById('description').scrollIntoView()")
+        time.sleep(1)
+        page.browser.save_screenshot(str(name))
 
 
 def test_slow_clients_are_disconnected(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,9 @@ from tellapart.serve.problems import RESPONSES, add_problem_handlers
 from tellapart.serve.routes import describe_routes, index_routes, photo_routes
 
 PAGE = Path(__file__).parent / "page"
-PAGE_FILES = {
-    "/": ("index.html", "text/html"),
-    "/page.css": ("page.css", "text/css"),
-    "/page.js": ("page.js", "text/javascript"),
+PAGE_FILES = {"/": ("index.html", "text/html"), "/page.css": ("page.css", "text/css")} | {
+    f"/{script}.js": (f"{script}.js", "text/javascript")
+    for script in ("page", "elements", "results", "photos", "description")
 }
 
 

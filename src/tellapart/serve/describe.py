@@ -13,7 +13,7 @@ from tellapart.images.opening import UnreadableImage
 from tellapart.inference.caption_generator import CaptionGenerator, Sentences
 from tellapart.inference.distinctive import nearest
 from tellapart.inference.neighbours import SAME_WITHIN
-from tellapart.report.attention import attention_of_caption, looks
+from tellapart.report.attention import AttentionSupervision, attention_of_caption, heat_map, looks
 from tellapart.search.query import Found
 from tellapart.serve.cache import LRUCache
 from tellapart.serve.library import PhotoLibrary, UnknownPhoto
@@ -23,6 +23,9 @@ EXTRA_CANDIDATES = 5
 """Candidates beyond the neighbours, because some may be copies of the photo."""
 CACHE_BYTES = 64 * 1024 * 1024
 """For features of neighbours."""
+
+GRID = 14
+"""Cells per side of the attention of a word."""
 
 Box = tuple[float, float, float, float]
 
@@ -35,6 +38,8 @@ class Word:
     noun: bool
     box: Box | None
     """The region with the most attention: left, top, right, bottom as fractions of width and height."""
+    attention: list[list[float]] | None
+    """Attention over the photo, rows of a square grid from the top, highest 1; None for other words than nouns."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,8 @@ class Caption:
 
     text: str
     words: list[Word]
-    match_probability: float | None = None
-    """Probability that the caption belongs to its photo and not to a neighbour."""
+    posterior: float | None = None
+    """p(photo | caption) among the photo and its neighbours."""
 
 
 @dataclass(frozen=True)
@@ -104,17 +109,18 @@ class Describer:
 
     def _caption(self, generated: Sentences, images: Images) -> Caption:
         text = generated.texts[0]
-        probability = None if generated.found is None else generated.found[0]
+        posterior = None if generated.found is None else generated.found[0]
         if not self.has_attention or self.generator is None:
             words = text.split()
             nouns = mark_nouns([words])[0] if words else np.zeros(0, bool)
-            return Caption(text, [Word(word, bool(noun), None) for word, noun in zip(words, nouns)], probability)
+            return Caption(text, [Word(word, bool(noun), None, None) for word, noun in zip(words, nouns)], posterior)
         attention = attention_of_caption(generated.decoded, images, 0, self.generator.run.vocabulary)
-        boxes = [_box(attention.box_of(place)) if noun else None for place, noun in enumerate(attention.nouns)]
-        marked = [Word(*word) for word in zip(attention.words, attention.nouns, boxes)]
-        return Caption(text, marked, probability)
+        return Caption(text, [_word(attention, place) for place in range(len(attention.words))], posterior)
 
 
-def _box(edges: np.ndarray) -> Box:
-    left, top, right, bottom = edges.tolist()
-    return left, top, right, bottom
+def _word(attention: AttentionSupervision, place: int) -> Word:
+    if not attention.nouns[place]:
+        return Word(attention.words[place], False, None, None)
+    left, top, right, bottom = attention.box_of(place).tolist()
+    heat = heat_map(attention.attention[place], attention.boxes, GRID, GRID)
+    return Word(attention.words[place], True, (left, top, right, bottom), heat.round(2).tolist())

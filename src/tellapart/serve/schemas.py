@@ -25,7 +25,7 @@ class IndexInfo(BaseModel):
 
     photos: int
     captions: bool = Field(description="Whether there is a captioner for uploaded photos.")
-    attention: bool = Field(description="Whether the nouns of captions have boxes.")
+    attention: bool = Field(description="Whether the nouns of captions have boxes and attention.")
     max_upload_bytes: int
     max_upload_pixels: int
 
@@ -76,6 +76,9 @@ class Word(BaseModel):
     box: tuple[float, float, float, float] | None = Field(
         description="Region with the most attention: left, top, right, bottom as fractions of width and height."
     )
+    attention: list[list[float]] | None = Field(
+        description="Attention over the photo: rows of a square grid from the top, highest 1."
+    )
 
 
 class Caption(BaseModel):
@@ -83,7 +86,7 @@ class Caption(BaseModel):
 
     text: str
     words: list[Word]
-    match_probability: float | None = Field(
+    posterior: float | None = Field(
         description="Probability that the caption belongs to this photo and not to the most similar ones of the index."
     )
 
@@ -133,4 +136,4 @@ def caption(generated: describe.Caption | None) -> Caption | None:
     if generated is None:
         return None
     words = [Word(**vars(word)) for word in generated.words]
-    return Caption(text=generated.text, words=words, match_probability=generated.match_probability)
+    return Caption(text=generated.text, words=words, posterior=generated.posterior)
