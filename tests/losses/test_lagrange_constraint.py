@@ -12,7 +12,7 @@ def test_by_hand() -> None:
 
     Then loss 0.1: slope -0.5, term 1.05 x -0.5 = -0.525; velocity 0.9 x 0.5 + 0.1 x -0.5 = 0.4; 1.05 + 0.04 = 1.09.
     """
-    constraint = LagrangeConstraint(0.2, rate=0.1)
+    constraint = LagrangeConstraint(0.2, lr=0.1)
     assert constraint(torch.tensor(0.3)).item() == pytest.approx(0.5)
     assert constraint.multiplier.item() == pytest.approx(1.05)
     assert constraint(torch.tensor(0.1)).item() == pytest.approx(-0.525)
@@ -32,7 +32,7 @@ def test_ascent_equals_torch_sgd_on_the_negated_gradient() -> None:
 
 
 def test_the_raw_multiplier_leaves_the_range_and_only_its_use_is_clamped() -> None:
-    constraint = LagrangeConstraint(1.0, start=0.0, rate=1.0)
+    constraint = LagrangeConstraint(1.0, start=0.0, lr=1.0)
     assert constraint(torch.tensor(0.0)).item() == 0  # lambda is 0
     assert constraint.raw.item() == -1 and constraint.multiplier.item() == 0
     high = LagrangeConstraint(1.0, start=150.0)

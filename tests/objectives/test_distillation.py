@@ -47,8 +47,8 @@ def objective(context: Context, config: Distillation, model: object = UP_DOWN) -
 def test_only_nouns_are_supervised(context: Context) -> None:
     """The first captions: "a dog watches two men", "men see a dog in a park", "they run fast" (no noun at all)."""
     targets = TeacherAttention(context, "pos-scan")(whole(context), training=True)
-    first = targets.sentence < 3
-    places = list(zip(targets.sentence[first].tolist(), targets.place[first].tolist()))
+    first = targets.caption < 3
+    places = list(zip(targets.caption[first].tolist(), targets.position[first].tolist()))
     assert places == [(0, 1), (0, 4), (1, 0), (1, 3), (1, 6)]
     assert torch.allclose(targets.weights.sum(-1), torch.ones(len(targets.weights)), atol=2e-3)
 
@@ -57,16 +57,16 @@ def test_only_nouns_are_supervised(context: Context) -> None:
 def test_stored_attention_is_the_teachers(context: Context, teacher: str) -> None:
     batch = whole(context)
     stored, asked = (TeacherAttention(context, teacher, stored)(batch, training=True) for stored in (True, False))
-    assert torch.equal(stored.sentence, asked.sentence) and torch.equal(stored.place, asked.place)
+    assert torch.equal(stored.caption, asked.caption) and torch.equal(stored.position, asked.position)
     assert torch.allclose(stored.weights, asked.weights, atol=1e-3)
     direct = word_attention(context.model(teacher), batch.images, batch.texts, batch.owner)
     # The word at place p of a caption is token p + 1 of the padded sentence, after START.
-    assert torch.allclose(asked.weights, direct[asked.sentence, asked.place + 1], atol=1e-6)
+    assert torch.allclose(asked.weights, direct[asked.caption, asked.position + 1], atol=1e-6)
 
 
 def test_teacher_knows_other_splits_too(context: Context) -> None:
     targets = TeacherAttention(context, "pos-scan")(whole(context, "val"), training=False)
-    assert len(targets.sentence) == 10
+    assert len(targets.caption) == 10
 
 
 def test_true_boxes_mark_right_regions(context: Context) -> None:
@@ -76,9 +76,9 @@ def test_true_boxes_mark_right_regions(context: Context) -> None:
     0.501, and that is over 0.5), little with the right half.
     """
     targets = BoxAttention(context)(whole(context), training=True)
-    first = targets.sentence == 0
-    assert targets.place[first].tolist() == [1, 4]
-    assert targets.right[first].tolist() == [[True, False, True, False], [False, True, True, False]]
+    first = targets.caption == 0
+    assert targets.position[first].tolist() == [1, 4]
+    assert targets.correct[first].tolist() == [[True, False, True, False], [False, True, True, False]]
     assert targets.weights[first].argmax(-1).tolist() == [0, 1]
     assert torch.allclose(targets.weights.sum(-1), torch.ones(len(targets.weights)))
 
@@ -105,7 +105,7 @@ def test_means_differ_by_the_share_of_nouns(context: Context) -> None:
     batch = whole(context)
     words = objective(context, Distillation("pos-scan"))(batch)["attention"].item()
     nouns = objective(context, Distillation("pos-scan", mean_over="supervised"))(batch)["attention"].item()
-    count = len(TeacherAttention(context, "pos-scan")(batch, training=True).sentence)
+    count = len(TeacherAttention(context, "pos-scan")(batch, training=True).caption)
     assert words * int((batch.texts.tokens[:, 1:] != 0).sum()) == pytest.approx(nouns * count, rel=1e-4)
 
 
@@ -145,11 +145,11 @@ def test_teacher_is_no_part_of_what_is_saved(context: Context) -> None:
 
 
 def test_what_cannot_be_supervised_is_refused(context: Context) -> None:
-    with pytest.raises(InputError, match="no attention loss"):
+    with pytest.raises(InputError, match="Unknown attention loss"):
         objective(context, Distillation(loss="l2"))
     with pytest.raises(InputError, match="averaged over"):
         objective(context, Distillation(mean_over="pictures"))
-    with pytest.raises(InputError, match="looks at nothing"):
+    with pytest.raises(InputError, match="has no attention to supervise"):
         objective(context, Distillation("boxes"), NeuralTalk2(hidden=16))(whole(context))
     attention = BoxAttention(context)
     batch = whole(context)
@@ -170,7 +170,7 @@ def test_rows_that_fill_up_change_nothing(context: Context, teacher: str, mean_o
     learned = objective(context, Distillation(teacher, mean_over=mean_over)).eval()
     batch = whole(context)
     targets = learned.attention(batch, False)
-    assert len(targets.filled(128).sentence) % 128 == 0 and targets.filled(128).real.sum() == len(targets.sentence)
-    bare, filled = (learned(batch, (made,)) for made in (targets, targets.filled(128)))
+    assert len(targets.padded(128).caption) % 128 == 0 and targets.padded(128).real.sum() == len(targets.caption)
+    bare, filled = (learned(batch, (made,)) for made in (targets, targets.padded(128)))
     for name, value in bare.items():
         torch.testing.assert_close(filled[name], value)

@@ -53,7 +53,7 @@ def test_every_global_matcher_learns_under_the_constraint(tmp_path: Path, name: 
     context = tiny_context(tmp_path, columns=("targets",))
     torch.manual_seed(0)
     objective = LatentTarget(
-        Contrast(loss), joining=Joining(bound=0.2, multiplier_rate=0.5), column="targets", hidden=16
+        Contrast(loss), joining=Joining(bound=0.2, multiplier_lr=0.5), column="targets", hidden=16
     ).build(SMALL[name].build(context.inputs), context)
     batch = context.batches.batch(np.arange(16))
     optimiser = torch.optim.Adam(objective.parameters(), 5e-3)
@@ -82,7 +82,7 @@ def test_the_multiplier_is_saved_with_the_objective(tmp_path: Path) -> None:
 def test_a_matcher_with_word_vectors_is_refused(tmp_path: Path) -> None:
     context = tiny_context(tmp_path, columns=("targets",))
     scan = MATCHERS["scan"](embedding=8, word_width=8).build(context.inputs)
-    with pytest.raises(InputError, match="one vector a caption"):
+    with pytest.raises(InputError, match="one vector per caption"):
         LatentTarget(column="targets").build(scan, context)
 
 
@@ -95,7 +95,7 @@ def test_missing_columns_are_refused(tmp_path: Path) -> None:
     context = tiny_context(tmp_path)
     with pytest.raises(InputError, match="no column 'elsewhere'"):
         LatentTarget(column="elsewhere").build(SMALL["vse"].build(context.inputs), context)
-    with pytest.raises(InputError, match="not one vector a caption"):
+    with pytest.raises(InputError, match="not have one vector per caption"):
         LatentTarget(column="nouns").build(SMALL["vse"].build(context.inputs), context)
     objective = LatentTarget(column="targets").build(SMALL["vse"].build(context.inputs), context)
     with pytest.raises(InputError, match="sampling columns"):

@@ -115,7 +115,7 @@ def test_reward_rises(context: Context) -> None:
 
 def test_refusals(context: Context) -> None:
     model = NeuralTalk2(hidden=4).build(context.inputs)
-    with pytest.raises(InputError, match="no baseline"):
+    with pytest.raises(InputError, match="Unknown baseline"):
         SelfCritical(baseline="mean").build(model, context)
     with pytest.raises(InputError, match="two samples"):
         SelfCritical(baseline="leave-one-out", samples=1).build(model, context)

@@ -18,8 +18,10 @@ from tellapart.models.decoding import greedy, with_start
 from tellapart.models.decoding.constraints import NEVER_GENERATED
 from tellapart.models.inputs import ModelInputs
 from tellapart.objectives.concept_gan import ConceptGan, discounted
+from tellapart.objectives.concepts_to_sentence import ConceptsToSentence
 from tellapart.objectives.context import Context
-from tellapart.objectives.unsupervised import ConceptsToSentence, SquaredDistance, VisualAlignment, say
+from tellapart.objectives.r2m_parts import SquaredDistance, greedy_captions
+from tellapart.objectives.visual_alignment import VisualAlignment
 from unpaired_packs import SENTENCES, corpus_pack, image_pack
 
 SMALL = R2M(width=32, key_width=16, value_width=16, dropout=0.0)
@@ -139,7 +141,7 @@ def test_squared_distance_by_hand() -> None:
 def test_said_sentences_end(context: Context) -> None:
     model = SMALL.build(context.inputs).eval()
     batch = images(context)
-    said = say(model, model.encode(batch.images.columns[IMAGE_CONCEPTS]), batch.images, 4)
+    said = greedy_captions(model, model.encode(batch.images.columns[IMAGE_CONCEPTS]), batch.images, 4)
     assert (said[:, 0] == 1).all() and (said == 2).any(1).all() and said.shape[1] <= 6
 
 
@@ -168,9 +170,9 @@ def test_concept_reward_by_hand(context: Context) -> None:
     images = context.batches.images(np.asarray([0]))
     tokens = torch.tensor([[ids["a"], ids["man"], ids["horse"], ids["dog"], 2, 0]])
     concepts = images.columns[IMAGE_CONCEPTS].long()
-    paid = objective.named(tokens, concepts, images.columns[IMAGE_SCORES])
+    paid = objective.concept_rewards(tokens, concepts, images.columns[IMAGE_SCORES])
     assert paid[0].tolist() == pytest.approx([0, 0.8, 0.9, 0, 0, 0])
-    assert not objective.named(tokens, torch.zeros_like(concepts), images.columns[IMAGE_SCORES]).any()
+    assert not objective.concept_rewards(tokens, torch.zeros_like(concepts), images.columns[IMAGE_SCORES]).any()
 
 
 def test_returns_add_up_the_three_rewards_as_a_loop_does(context: Context) -> None:
@@ -234,7 +236,7 @@ def test_captioner_and_critic_learn_apart(context: Context) -> None:
     assert all(parameter.grad is None for parameter in objective.critic.parameters())
     assert model.predict.weight.grad.any()
     model.zero_grad()
-    adversary, rebuilding, _ = objective.judge(drawn, drawn, vectors.detach())
+    adversary, rebuilding, _ = objective.critic_losses(drawn, drawn, vectors.detach())
     (adversary + rebuilding).backward()
     assert objective.critic.judge.weight.grad.any() and model.predict.weight.grad is None
 

@@ -1,4 +1,10 @@
-"""Losses: tensors in, a scalar out. They never see a model, a rank or a configuration."""
+"""Losses: tensors in, tensor out. They never see a model, a rank or a configuration.
+
+Ranking losses, chosen by name with `Contrast`: `hinge.py` (VSE, VSE++), `info_nce.py` (LTD, ConVSE),
+`hardest_negative_contrast.py` (ConVSE++), `multimodal_contrast.py` (MVN), `unmasked_hinge.py` (R2M's code).
+Captioning: `likelihood.py`, `reference_contrast.py` (CL), `policy_gradient.py` (SCST), `attention.py` (POS-SCAN).
+Latent target decoding: `reconstruction.py`, `lagrange_constraint.py`.
+"""
 
 from __future__ import annotations
 
@@ -22,21 +28,22 @@ class Contrast:
     """sum-of-hinges (VSE), hardest-negative-hinge (VSE++), multimodal (MVN), info-nce (LTD; ConVSE with
     directions added), hardest-negative-contrast (ConVSE++)."""
     margin: float = 0.2
-    """By how much a pair must beat its negatives: the hinges and hardest-negative-contrast."""
+    """Difference by which a pair must beat its negatives: the hinges and hardest-negative-contrast."""
     temperature: float = 0.1
-    """What scores are divided by: multimodal, info-nce and hardest-negative-contrast."""
+    """Divides the scores: multimodal, info-nce and hardest-negative-contrast."""
     directions: str = "halved"
     """info-nce: `halved` (LTD) or `added` (ConVSE)."""
     reduction: str = "mean"
-    """Over pairs: `mean`, or `sum` as the published VSE++ and SCAN code has it."""
+    """Over pairs: `mean`, or `sum` as in the published VSE++ and SCAN code."""
 
     def build(self) -> nn.Module:
+        """The loss module."""
         if self.loss not in RANKING_LOSSES:
-            raise InputError(f"There is no ranking loss '{self.loss}'; choose one of {', '.join(RANKING_LOSSES)}.")
+            raise InputError(f"Unknown ranking loss '{self.loss}'; choose one of {', '.join(RANKING_LOSSES)}.")
         try:
             return RANKING_LOSSES[self.loss](self)
         except ValueError as error:
-            raise InputError(f"The ranking loss {self.loss} cannot be made: {error}.") from error
+            raise InputError(f"Ranking loss {self.loss}: {error}.") from error
 
 
 RANKING_LOSSES: dict[str, Callable[[Contrast], nn.Module]] = {

@@ -13,9 +13,8 @@ class HardestNegativeContrast(nn.Module):
 
         l_CMN(I, C) = [-log e^{s(I,C)/tau} / e^{(s(I,C*) + alpha)/tau}]_+  +  [the same with I*]_+
 
-    The logarithm of the quotient is a difference, so this is VSE++'s hinge divided by tau; it is written as
-    that difference, which never overflows. With margin None it is Eqs. 9-11: no hinge, no margin, and it may
-    be negative.
+    The logarithm of the quotient is a difference, so this is VSE++'s hinge divided by tau. It is computed as that
+    difference, which never overflows. With margin None it is Eqs. 9-11: no hinge, no margin, possibly negative.
 
     Args:
         margin: alpha, or None for the form of Eq. 9.
@@ -30,6 +29,7 @@ class HardestNegativeContrast(nn.Module):
         self.reduction = check_reduction(reduction)
 
     def forward(self, scores: Tensor, owner: Tensor) -> Tensor:
+        """scores [I, C], owner [C] -> scalar."""
         pair = positives(scores, owner)  # [C]
         total = scores.new_zeros(len(owner))
         for hardest in hardest_negatives(scores, owner):  # captions, then images

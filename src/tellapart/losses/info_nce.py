@@ -1,5 +1,4 @@
-"""Normalised cross-entropy over a batch: InfoNCE, and ConVSE's sum-of-negatives, which is the same with a
-factor 2."""
+"""Normalised cross-entropy over a batch: InfoNCE, and ConVSE's sum-of-negatives, which is twice as large."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ DIRECTIONS = {"added": 1.0, "halved": 0.5}
 
 
 class InfoNCE(nn.Module):
-    """-log of the share a pair has of all that its image, and its sentence, could be paired with.
+    """Cross-entropy of a pair among all pairs of its image, plus that among all pairs of its caption.
 
         l(I, C) = w (-log e^{s(I,C)/tau} / sum_C' e^{s(I,C')/tau}
                      -log e^{s(I,C)/tau} / sum_I' e^{s(I',C)/tau})
@@ -28,7 +27,7 @@ class InfoNCE(nn.Module):
     `directions="halved"` (w = 1/2, each of the 2N queries weighs 1/2N) with tau 0.05.
 
     Args:
-        temperature: tau; smaller looks harder at the hard negatives.
+        temperature: tau; a smaller one weighs hard negatives more.
         directions: `added` or `halved`.
         reduction: over pairs.
     """
@@ -42,6 +41,7 @@ class InfoNCE(nn.Module):
         self.reduction = check_reduction(reduction)
 
     def forward(self, scores: Tensor, owner: Tensor) -> Tensor:
+        """scores [I, C], owner [C] -> scalar."""
         logits = scores / self.temperature
         pair = positives(logits, owner)  # [C]
         captions, wrong_caption = caption_negatives(logits, owner)  # [C, C]

@@ -1,4 +1,4 @@
-"""A loss that must only stay below a bound: a Lagrange multiplier that tunes itself by gradient ascent."""
+"""A loss held below a bound by a Lagrange multiplier, which gradient ascent adapts."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from torch import Tensor, nn
 
 
 class LagrangeConstraint(nn.Module):
-    """lambda (L_rec / eta - 1) of the LTD paper, Eq. 9: what a constraint L_rec <= eta adds to the main loss.
+    """lambda (L_rec / eta - 1) of the LTD paper, Eq. 9: the term that a constraint L_rec <= eta adds to the main loss.
 
-    The multiplier climbs while the bound is broken and falls when it is met. It is a buffer that this module
-    moves itself, once for every `forward` in training: the trainer needs no second optimiser, and a
-    checkpoint holds it. The loss of a step uses the multiplier from before that step's ascent, as a joint
-    optimiser would.
+    The multiplier rises while the bound is violated and falls while it is met. It is a buffer that this module updates
+    at every `forward` in training: the trainer needs no second optimiser, and a checkpoint stores it. The loss of a
+    step uses the multiplier from before the update, as a joint optimiser would.
 
-    The raw multiplier is free and only its use is clamped, with the gradient passed straight through: one
-    that drifted out of range has to come back by itself. Ascent is SGD with momentum and dampening as torch
-    writes it (the first step takes the whole gradient).
+    The raw multiplier is not clamped, only its use, and the gradient passes straight through: a multiplier that
+    drifted out of range has to return by itself. The ascent is SGD with momentum and dampening as in torch (the first
+    step takes the whole gradient).
 
     Args:
         bound: eta.
         start: the multiplier's first value.
-        lowest, highest: what the multiplier is clamped to where it is used.
-        rate, momentum, dampening: of the ascent.
+        lowest, highest: the range the multiplier is clamped to where it is used.
+        lr, momentum, dampening: of the ascent.
     """
 
     raw: Tensor
@@ -35,28 +34,30 @@ class LagrangeConstraint(nn.Module):
         start: float = 1.0,
         lowest: float = 0.0,
         highest: float = 100.0,
-        rate: float = 5e-3,
+        lr: float = 5e-3,
         momentum: float = 0.9,
         dampening: float = 0.9,
     ) -> None:
         super().__init__()
         if bound <= 0:
-            raise ValueError(f"the bound of a constraint must be positive, not {bound}")
+            raise ValueError(f"bound must be positive, not {bound}")
         self.bound = bound
         self.lowest, self.highest = lowest, highest
-        self.rate, self.momentum, self.dampening = rate, momentum, dampening
+        self.lr, self.momentum, self.dampening = lr, momentum, dampening
         self.register_buffer("raw", torch.tensor(float(start)))
         self.register_buffer("velocity", torch.tensor(0.0))
         self.register_buffer("steps", torch.tensor(0, dtype=torch.long))
 
     @property
     def multiplier(self) -> Tensor:
-        """lambda as it is used: a copy, so that the ascent never touches a value autograd still needs."""
+        """lambda, clamped; a copy, so that the ascent never changes a value that autograd still needs."""
         return self.raw.clamp(self.lowest, self.highest).clone()
 
     def forward(self, loss: Tensor, measured: Tensor | None = None) -> Tensor:
-        """`measured` is the value the ascent sees where it differs from `loss` (the mean over all processes,
-        say)."""
+        """lambda (L_rec / eta - 1), a scalar, for a scalar L_rec.
+
+        measured: the value that the ascent uses, if not `loss` (for example the mean over all processes).
+        """
         term = self.multiplier * (loss / self.bound - 1)
         if self.training:
             self.ascend(loss if measured is None else measured)
@@ -64,8 +65,9 @@ class LagrangeConstraint(nn.Module):
 
     @torch.no_grad()
     def ascend(self, loss: Tensor) -> None:
+        """Move the multiplier one step along the gradient L_rec / eta - 1."""
         slope = (loss.detach() / self.bound - 1).to(self.raw.dtype)
         damped = self.momentum * self.velocity + (1 - self.dampening) * slope
         self.velocity.copy_(torch.where(self.steps > 0, damped, slope))
-        self.raw.add_(self.rate * self.velocity)
+        self.raw.add_(self.lr * self.velocity)
         self.steps.add_(1)

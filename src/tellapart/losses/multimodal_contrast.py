@@ -11,9 +11,8 @@ from tellapart.losses.negatives import check_reduction, check_temperature, own_i
 class MultimodalContrast(nn.Module):
     """The multi-modal NCE loss of MVN as the ConVSE paper adapts it (section III-B; row MVN of Table III).
 
-    An anchor's negatives come from both modalities: an image is told apart from the other sentences and
-    from the other images, a sentence from the other images and from the other sentences. The mean runs
-    over all 2N anchors of the N pairs, as in SimCLR.
+    The negatives of each image and of each caption are all other captions and all other images. The mean runs over
+    all 2N anchors of the N pairs, as in SimCLR.
 
     Args:
         temperature: tau.
@@ -26,16 +25,16 @@ class MultimodalContrast(nn.Module):
         self.reduction = check_reduction(reduction)
 
     def forward(self, scores: Tensor, owner: Tensor, among_images: Tensor, among_captions: Tensor) -> Tensor:
-        """`among_images` [I, I] and `among_captions` [C, C] are the scores within each modality."""
+        """scores [I, C], owner [C], and the scores within each modality [I, I] and [C, C] -> scalar."""
         lowest = float("-inf")
         across = scores / self.temperature  # [I, C]
         pair = positives(across, owner)  # [C]
         related = same_image(owner)  # [C, C]
         own = own_image(scores, owner)  # [C, I]
-        other_sentences = related & ~torch.eye(len(owner), dtype=torch.bool, device=scores.device)
+        other_captions = related & ~torch.eye(len(owner), dtype=torch.bool, device=scores.device)
         image_logits = torch.cat(
             [
-                across[owner].masked_fill(other_sentences, lowest),  # [C, C]
+                across[owner].masked_fill(other_captions, lowest),  # [C, C]
                 (among_images / self.temperature)[owner].masked_fill(own, lowest),  # [C, I]
             ],
             dim=1,

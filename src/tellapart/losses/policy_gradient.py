@@ -1,4 +1,4 @@
-"""Policy gradient (paper 2, section 3.3, Eq. 18): words of sentences better than their baseline become likelier."""
+"""Policy gradient (grounded captioning paper, section 3.3, Eq. 18): captions above their baseline become likelier."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from torch import Tensor, nn
 class PolicyGradient(nn.Module):
     """-sum(log-probability * advantage) / number of words, END among them.
 
-    The advantage (reward minus baseline) carries no gradient. It is one number a sentence [N], or one a word [N, T]
-    where rollouts tell the words apart.
+    The advantage (reward minus baseline) carries no gradient. It is one value per caption [N], or one per word [N, T]
+    with rollouts.
     """
 
     def forward(self, log_probability: Tensor, advantage: Tensor, mask: Tensor) -> Tensor:
-        """log_probability [N, T] of each word drawn; mask [N, T], True up to and with END."""
+        """log_probability [N, T] of the sampled words, advantage [N] or [N, T], mask [N, T] (until END) -> scalar."""
         return self.total(log_probability, advantage, mask) / mask.sum().clamp(min=1)
 
     def total(self, log_probability: Tensor, advantage: Tensor, mask: Tensor) -> Tensor:
-        """The sum without the division; the caller divides when the mean spans several processes."""
+        """The sum without the division, a scalar; the caller divides where the mean spans several processes."""
         advantage = advantage.detach()
         if advantage.dim() == 1:
             advantage = advantage.unsqueeze(1)  # [N, 1]
@@ -25,9 +25,9 @@ class PolicyGradient(nn.Module):
 
 
 def leave_one_out(rewards: Tensor, each: int) -> Tensor:
-    """For each of `each` samples of an image, the mean reward of the image's other samples; rewards [I * each].
+    """The mean reward of an image's other samples [I * each], for rewards [I * each] with `each` samples per image.
 
-    With one sample an image there are no others, and the baseline is 0.
+    With one sample per image the baseline is 0.
     """
     grouped = rewards.view(-1, each)
     return ((grouped.sum(1, keepdim=True) - grouped) / max(each - 1, 1)).view(-1)

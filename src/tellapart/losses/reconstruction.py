@@ -1,4 +1,4 @@
-"""How far a reconstructed sentence vector is from the one it should be."""
+"""Distance between a reconstructed sentence vector and its target."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class CosineReconstruction(nn.Module):
-    """L_rec of latent target decoding (LTD paper, Eq. 6): 1 - cos(y~, y), one value a sentence [C].
+    """L_rec of latent target decoding (LTD paper, Eq. 6): 1 - cos(y~, y), one value per caption.
 
     Args:
         eps: keeps the cosine finite for a zero vector, whose distance is then 1.
@@ -18,4 +18,5 @@ class CosineReconstruction(nn.Module):
         self.eps = eps
 
     def forward(self, predicted: Tensor, target: Tensor) -> Tensor:
+        """predicted [C, D], target [C, D] -> loss [C]."""
         return 1 - F.cosine_similarity(predicted, target, dim=-1, eps=self.eps)

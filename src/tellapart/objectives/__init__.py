@@ -1,9 +1,16 @@
-"""Objectives: model(s) and a loss. One line an entry."""
+"""Objectives: models and a loss -> {"loss": ..., values to log}.
+
+Matchers: `ranking.py`, `latent_target.py` (LTD), `input_target.py` (ITD). Captioners: `likelihood.py`,
+`reference_contrast.py` (CL), `introspection.py` (IL), `adversarial.py` (GAN), `distillation.py` (POS-SCAN),
+`self_critical.py` (SCST). Without paired captions: `concepts_to_sentence.py`, `visual_alignment.py` (R2M),
+`concept_gan.py` (UC-GAN).
+"""
 
 from typing import Any
 
 from tellapart.objectives.adversarial import Adversarial
 from tellapart.objectives.concept_gan import ConceptGan
+from tellapart.objectives.concepts_to_sentence import ConceptsToSentence
 from tellapart.objectives.distillation import Distillation
 from tellapart.objectives.input_target import InputTarget
 from tellapart.objectives.introspection import Introspection
@@ -12,7 +19,7 @@ from tellapart.objectives.likelihood import Likelihood
 from tellapart.objectives.ranking import Ranking
 from tellapart.objectives.reference_contrast import ReferenceContrastLearning
 from tellapart.objectives.self_critical import SelfCritical
-from tellapart.objectives.unsupervised import ConceptsToSentence, VisualAlignment
+from tellapart.objectives.visual_alignment import VisualAlignment
 
 OBJECTIVES: dict[str, Any] = {
     "adversarial": Adversarial,

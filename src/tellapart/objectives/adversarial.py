@@ -1,8 +1,8 @@
-"""The conditional GAN captioner (Dai et al. 2017), the baseline of paper 1, Table 4.
+"""The conditional GAN captioner (Dai et al. 2017), a baseline of the contrastive captioning paper, Table 4.
 
-An evaluator learns to tell people's captions from generated and from mismatched ones; the captioner learns by policy
-gradient to please it. Words are drawn, so no gradient passes between the two: one loss holds both parts, and each part
-moves only its own parameters.
+An evaluator learns to distinguish human captions from generated and from mismatched ones. Its output is the reward of
+the captioner, which learns by policy gradient. Words are sampled, so no gradient passes between the two: one loss is
+the sum of both parts, and each part changes its own parameters alone.
 """
 
 from __future__ import annotations
@@ -25,28 +25,29 @@ from tellapart.text.vocabulary import PAD
 
 @dataclass(frozen=True)
 class Adversarial:
-    """The captioner and an evaluator, each learning from the other."""
+    """A captioner and an evaluator that learn from each other."""
 
     width: int = 512
-    """Of the evaluator's LSTM and of the space in which it compares images and sentences."""
+    """Width of the evaluator's LSTM and of the space in which it compares images and captions."""
     samples: int = 5
-    """Sentences drawn for each image."""
+    """Captions sampled per image."""
     rollouts: int = 0
-    """0: one reward a sentence. n: each word is rewarded by the mean of n sentences completed from it."""
+    """0: one reward per caption. n: the reward of a word is the mean over n captions completed from it."""
     evaluator_first: int = 500
-    """Steps in which only the evaluator learns: it must know something before it can teach."""
+    """Steps at the start in which only the evaluator learns."""
     evaluator_weight: float = 1.0
-    """Of the evaluator's part of the loss; a stage can also scale the rate of `evaluator` parameters."""
+    """Weight of the evaluator's part of the loss. A stage can also scale the learning rate of `evaluator`."""
     max_words: int = 20
-    """Where a sentence is cut off."""
+    """Most words of a sampled caption."""
 
     def build(self, model: nn.Module, context: Context) -> AdversarialObjective:
+        """The objective that trains `model`."""
         inputs = context.inputs
         return AdversarialObjective(self, model, Evaluator(len(inputs.vocabulary), inputs.feature_width, self.width))
 
 
 class Evaluator(nn.Module):
-    """r(I, c) = sigmoid(f(I) . g(c)): how much a sentence looks like a person's word about this image."""
+    """r(I, c) = sigmoid(f(I) . g(c)): the probability that a caption is a human description of the image."""
 
     def __init__(self, words: int, feature_width: int, width: int) -> None:
         super().__init__()
@@ -57,15 +58,17 @@ class Evaluator(nn.Module):
         self.bias = nn.Parameter(torch.zeros(()))
 
     def forward(self, images: Images, tokens: Tensor, owner: Tensor) -> Tensor:
-        """Logits [N] for sentences [N, T] (START … END PAD), sentence n about image owner[n]."""
+        """Logits [N] of captions [N, T] (START … END PAD) for their images owner [N]."""
         last = (tokens != PAD).sum(1).clamp(min=1) - 1
         read, _ = self.lstm(self.words(tokens))  # [N, T, W]
-        sentence = read[torch.arange(len(tokens), device=tokens.device), last]
+        caption = read[torch.arange(len(tokens), device=tokens.device), last]
         image = self.image(functional.normalize(images.pooled(), dim=-1) * images.features.shape[-1] ** 0.5)
-        return (image[owner] * sentence).sum(1) * self.scale + self.bias
+        return (image[owner] * caption).sum(1) * self.scale + self.bias
 
 
 class AdversarialObjective(nn.Module):
+    """See `Adversarial`."""
+
     steps: Tensor
 
     def __init__(self, config: Adversarial, model: nn.Module, evaluator: Evaluator) -> None:
@@ -76,6 +79,7 @@ class AdversarialObjective(nn.Module):
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
+        """The loss and values to log."""
         each, device = self.config.samples, batch.owner.device
         drawn = sample(self.model, batch.images, each, max_words=self.config.max_words)
         owner = torch.arange(len(batch.images), device=device).repeat_interleave(each)
@@ -83,7 +87,7 @@ class AdversarialObjective(nn.Module):
         if self.training:
             self.steps += 1
         policy, reward = self.policy_loss(batch, drawn, owner)
-        # Times zero rather than left out: every parameter keeps a gradient, which several processes need.
+        # Multiplied by zero, not skipped: with several processes every parameter needs a gradient.
         active = 1.0 if int(self.steps) > self.config.evaluator_first else 0.0
         return {
             "loss": active * policy + self.config.evaluator_weight * evaluator,
@@ -92,7 +96,7 @@ class AdversarialObjective(nn.Module):
         }
 
     def evaluator_loss(self, batch: Batch, generated: Tensor, owner: Tensor) -> Tensor:
-        """People's captions are real; generated ones, and people's about another image, are not."""
+        """Cross-entropy, a scalar: human captions are real; generated ones and those of another image are not."""
         tokens = batch.texts.tokens
         real = self.evaluator(batch.images, tokens, batch.owner)
         fake = self.evaluator(batch.images, generated, owner)
@@ -103,16 +107,16 @@ class AdversarialObjective(nn.Module):
         return sum((global_mean(part.sum(), part.numel()) for part in parts), torch.zeros((), device=owner.device))
 
     def policy_loss(self, batch: Batch, drawn: Decoded, owner: Tensor) -> tuple[Tensor, Tensor]:
-        """The policy gradient's loss and the mean reward."""
+        """The policy gradient loss and the mean reward."""
         mask = drawn.tokens != PAD
-        rewards = self.judge(batch.images, drawn.tokens, owner)  # [N]
+        rewards = self.rewards(batch.images, drawn.tokens, owner)  # [N]
         advantage = rewards - leave_one_out(rewards, self.config.samples)
         if self.config.rollouts:
             expected = rollout_rewards(
                 self.model,
                 batch.images.select(owner),
                 drawn.tokens,
-                lambda tokens: self.judge(batch.images, tokens, owner),
+                lambda tokens: self.rewards(batch.images, tokens, owner),
                 self.config.rollouts,
                 self.config.max_words,
             )  # [N, T]
@@ -122,6 +126,6 @@ class AdversarialObjective(nn.Module):
         return global_mean(total, mask.sum()), rewards.mean()
 
     @torch.no_grad()
-    def judge(self, images: Images, tokens: Tensor, owner: Tensor) -> Tensor:
-        """The evaluator's probability [N] that sentences (words, END, PAD) are a person's."""
+    def rewards(self, images: Images, tokens: Tensor, owner: Tensor) -> Tensor:
+        """The evaluator's probability [N] that captions [N, T] (words, END, PAD) are human."""
         return torch.sigmoid(self.evaluator(images, with_start(tokens), owner))

@@ -1,9 +1,9 @@
-"""UC-GAN (Feng et al. 2019), which R2M compares itself with: captions learned from three rewards.
+"""UC-GAN (Feng et al. 2019), a baseline of the unsupervised captioning paper: captions learned from three rewards.
 
-A critic reads sentences. The captioner is rewarded for words the critic takes for human (adversarial), for words that
-name a detected concept (concept), and for a sentence from which the critic finds the image's vector again
-(reconstruction). It speaks through the same encoder and decoder as R2M, and both sides learn in one step: sampled
-words pass no gradient, so the captioner's policy gradient and the critic's own losses never meet.
+A critic reads sentences. The captioner is rewarded for words that the critic takes for human (adversarial), for words
+that name a detected concept (concept), and for captions from which the critic reconstructs the image's vector
+(reconstruction). Encoder and decoder are those of R2M. Captioner and critic learn in one step: sampled words pass no
+gradient, so the policy gradient and the critic's losses are independent.
 """
 
 from __future__ import annotations
@@ -28,40 +28,46 @@ from tellapart.models.decoding.constraints import NEVER_GENERATED
 from tellapart.models.layers.concept_encoder import shuffled
 from tellapart.models.layers.sentence_critic import SentenceCritic
 from tellapart.objectives.context import Context
-from tellapart.objectives.unsupervised import Started, check_model, column, say
+from tellapart.objectives.r2m_parts import StartedCaptioner, check_r2m, concept_column, greedy_captions
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.vocabulary import END, PAD, Vocabulary
 
 
 @dataclass(frozen=True)
 class ConceptGan:
-    """UC-GAN's objective on batches of images; as many sentences of the corpus are drawn beside each batch."""
+    """UC-GAN on batches of images. For each batch as many sentences of the corpus are drawn."""
 
     concept_weight: float = 10.0
     """lambda_c of the concept reward."""
     image_weight: float = field(default=0.2, metadata=renamed("picture_weight"))
     """lambda_im of the reconstruction reward, and of the critic's own reconstruction loss."""
     sentence_weight: float = 1.0
-    """lambda_sen: a corpus sentence, read by the critic, must be said again by the captioner."""
+    """lambda_sen: the captioner must reconstruct a corpus sentence from the critic's vector of it."""
     discount: float = 0.9
-    """How much the next word's reward counts for this word."""
+    """Discount of the next word's reward."""
     clip: float = 5.0
-    """Advantages are clamped to plus or minus this."""
+    """Largest absolute advantage."""
     longest: int = 20
-    """Words at most of a sentence said in training."""
+    """Most words of a caption generated in training."""
     critic_width: int = 512
+    """Width of the critic."""
 
     def build(self, model: nn.Module, context: Context) -> ConceptGanObjective:
+        """The objective that trains `model`."""
         rows = split_rows(context.pack, context.train_split).captions
         sentences = rows[context.pack.owner[rows] < 0]
         if not len(sentences):
-            raise InputError(f"{context.pack.folder} has no unpaired sentences for the critic; join it with a corpus.")
+            raise InputError(
+                f"{context.pack.folder} has no unpaired sentences for the critic; join it with a corpus first."
+            )
         vocabulary = context.inputs.vocabulary
         known = concept_of_words(stored_dictionary(context.pack), vocabulary)
-        return ConceptGanObjective(self, check_model(model), len(vocabulary), known, sentences, context)
+        return ConceptGanObjective(self, check_r2m(model), len(vocabulary), known, sentences, context)
 
 
 class ConceptGanObjective(nn.Module):
+    """See `ConceptGan`."""
+
     concept_of: Tensor
 
     def __init__(
@@ -81,27 +87,28 @@ class ConceptGanObjective(nn.Module):
         self.register_buffer("concept_of", concept_of)
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
+        """The loss and values to log."""
         images = batch.images
-        concepts = column(images.columns, IMAGE_CONCEPTS).long()
+        concepts = concept_column(images.columns, IMAGE_CONCEPTS).long()
         scores = images.columns.get(IMAGE_SCORES, torch.ones_like(concepts, dtype=torch.float32))
         order = shuffled(concepts) if self.training else concepts
         vectors = self.model.encode(order)  # [I, d]
         with torch.no_grad():
             start = self.model.begin(vectors)
-            drawn = sample(Started(self.model, start), images, max_words=self.config.longest).tokens  # type: ignore[arg-type]
-            likeliest = say(self.model, vectors, images, self.config.longest)[:, 1:]
-            gained = self.returns(drawn, concepts, scores, vectors)  # [I, T]
-            usual = self.returns(likeliest, concepts, scores, vectors)  # self-critical baseline
-            steps = max(gained.shape[1], usual.shape[1])
-            advantage = _widen(gained, steps) - _widen(usual, steps)
+            drawn = sample(StartedCaptioner(self.model, start), images, max_words=self.config.longest).tokens  # type: ignore[arg-type]
+            likeliest = greedy_captions(self.model, vectors, images, self.config.longest)[:, 1:]
+            sampled_returns = self.returns(drawn, concepts, scores, vectors)  # [I, T]
+            greedy_returns = self.returns(likeliest, concepts, scores, vectors)  # self-critical baseline
+            steps = max(sampled_returns.shape[1], greedy_returns.shape[1])
+            advantage = _pad_steps(sampled_returns, steps) - _pad_steps(greedy_returns, steps)
             advantage = advantage[:, : drawn.shape[1]].clamp(-self.config.clip, self.config.clip)
         policy = self.policy(vectors, drawn, advantage)
-        texts = self.human(len(images))
-        adversary, rebuilding, gist = self.judge(drawn, texts.tokens[:, 1:], vectors.detach())
+        texts = self.corpus_sentences(len(images))
+        adversary, rebuilding, gist = self.critic_losses(drawn, texts.tokens[:, 1:], vectors.detach())
         again = predictions_from_state(self.model, self.model.begin(gist), texts.tokens)
         repeating = self.loss(again.logits, again.targets)
         loss = policy + self.config.sentence_weight * repeating + adversary + self.config.image_weight * rebuilding
-        named = self.named(drawn, concepts, scores).sum(1).mean()
+        named = self.concept_rewards(drawn, concepts, scores).sum(1).mean()
         return {
             "loss": loss,
             "policy": policy.detach(),
@@ -111,41 +118,42 @@ class ConceptGanObjective(nn.Module):
             "concepts": named,
         }
 
-    def human(self, count: int) -> Texts:
-        """Sentences of the corpus, drawn at random."""
+    def corpus_sentences(self, count: int) -> Texts:
+        """Random sentences of the corpus."""
         return self.batches.texts(self.sentences[torch.randint(len(self.sentences), (count,)).numpy()])
 
-    def named(self, tokens: Tensor, concepts: Tensor, scores: Tensor) -> Tensor:
-        """The concept reward [I, T]: the detector's score of the concept each word names, 0 where it names none."""
-        said = self.concept_of[tokens]  # [I, T]
-        hits = (said.unsqueeze(2) == concepts.unsqueeze(1)) & (said != PAD).unsqueeze(2)  # [I, T, k]
+    def concept_rewards(self, tokens: Tensor, concepts: Tensor, scores: Tensor) -> Tensor:
+        """Concept rewards [I, T]: the detector's score of the concept that each word names, 0 for other words."""
+        named = self.concept_of[tokens]  # [I, T]
+        hits = (named.unsqueeze(2) == concepts.unsqueeze(1)) & (named != PAD).unsqueeze(2)  # [I, T, k]
         return (hits * scores.unsqueeze(1)).amax(2)
 
     def returns(self, tokens: Tensor, concepts: Tensor, scores: Tensor, vectors: Tensor) -> Tensor:
-        """Sum of this and later words' rewards, discounted, and the whole sentence's reconstruction reward [I, T]."""
+        """The discounted sum of this and later words' rewards, plus the caption's reconstruction reward [I, T]."""
         logits, gist = self.critic(tokens)
-        there = tokens != PAD
-        rewards = functional.logsigmoid(logits) + self.config.concept_weight * self.named(tokens, concepts, scores)
-        total = discounted(rewards * there, self.config.discount)
-        found = -self.config.image_weight * (vectors - gist).pow(2).sum(1, keepdim=True)  # [I, 1]
-        return (total + found) * there
+        real = tokens != PAD
+        rewards = functional.logsigmoid(logits) + self.config.concept_weight * self.concept_rewards(
+            tokens, concepts, scores
+        )
+        total = discounted(rewards * real, self.config.discount)
+        reconstruction = -self.config.image_weight * (vectors - gist).pow(2).sum(1, keepdim=True)  # [I, 1]
+        return (total + reconstruction) * real
 
     def policy(self, vectors: Tensor, drawn: Tensor, advantage: Tensor) -> Tensor:
-        """REINFORCE: minus the mean over words of advantage times the log-probability the word was drawn with."""
+        """REINFORCE: minus the mean over words of advantage times log-probability, a scalar."""
         found = predictions_from_state(self.model, self.model.begin(vectors), with_start(drawn))
         forbidden = torch.zeros(found.logits.shape[1], dtype=torch.bool, device=drawn.device)
-        forbidden[list(NEVER_GENERATED)] = True  # they could not be drawn
+        forbidden[list(NEVER_GENERATED)] = True  # they cannot be sampled
         words = -functional.cross_entropy(
             found.logits.masked_fill(forbidden, -torch.inf).float(), found.targets, reduction="none"
         )
         forced = torch.zeros_like(found.mask)
-        forced[:, self.config.longest :] = drawn[:, self.config.longest :] == END  # the end of the page, not a choice
+        forced[:, self.config.longest :] = drawn[:, self.config.longest :] == END  # forced by the length, not chosen
         weights = advantage.masked_fill(forced, 0.0)[found.mask]
         return -(weights * words).sum() / weights.numel()
 
-    def judge(self, drawn: Tensor, human: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The critic's losses: telling drawn from human words, and finding v again; and the human sentences'
-        vectors."""
+    def critic_losses(self, drawn: Tensor, human: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The critic's adversarial and reconstruction losses (scalars), and its vectors of the human sentences."""
         machine_logits, machine_gist = self.critic(drawn)
         human_logits, human_gist = self.critic(human)
         machine, person = machine_logits[drawn != PAD], human_logits[human != PAD]
@@ -167,7 +175,7 @@ def discounted(rewards: Tensor, discount: float) -> Tensor:
 
 
 def concept_of_words(dictionary: ConceptDictionary, vocabulary: Vocabulary) -> Tensor:
-    """[V]: the id of the concept that each word names, alone or as a synonym or plural; PAD for the others."""
+    """[V]: the id of the concept that each word names, itself or as a synonym or plural; PAD for other words."""
     table = torch.full((len(vocabulary),), PAD, dtype=torch.long)
     for index, word in enumerate(vocabulary.words):
         for concept in dictionary.of_sentence(word.split())[:1]:
@@ -175,5 +183,5 @@ def concept_of_words(dictionary: ConceptDictionary, vocabulary: Vocabulary) -> T
     return table
 
 
-def _widen(values: Tensor, steps: int) -> Tensor:
+def _pad_steps(values: Tensor, steps: int) -> Tensor:
     return functional.pad(values, (0, steps - values.shape[1]))

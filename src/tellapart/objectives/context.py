@@ -1,4 +1,4 @@
-"""What an objective or an evaluation may know of the run it is part of."""
+"""What an objective or an evaluation may know of its run."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ from tellapart.text.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Context:
+    """Pack, features, batches and earlier models of a run."""
+
     pack: Pack
     inputs: ModelInputs
     batches: Batches
-    """Makes `Batch`es of any rows of the pack, with the columns and pixels that the stage asked for."""
+    """Makes a `Batch` of any rows of the pack, with the columns and pixels that the stage asks for."""
     store: FeatureStore | None
     device: torch.device
     train_split: str = "train"
     models: dict[str, nn.Module] = field(default_factory=dict)
     """Finished models of this recipe's earlier stages, by stage name; `previous` is the last one."""
     load_run: Callable[[str], tuple[nn.Module, Vocabulary]] | None = None
-    """Opens a run folder; given by the training layer so that objectives need not know run folders."""
+    """Opens a run folder; the training layer provides it, so that objectives need not know run folders."""
 
     def model(self, name: str) -> nn.Module:
         """A frozen model in eval mode: an earlier stage by name, or a run folder by path.
 
-        A run folder with another vocabulary is refused: its word ids would mean other words.
+        A run folder with another vocabulary raises an error: its word ids would mean other words.
         """
         if name in self.models:
             model = self.models[name]
@@ -45,9 +47,7 @@ class Context:
                     f"{len(self.inputs.vocabulary)}). Train it on this pack, or prepare this pack with its vocabulary."
                 )
         else:
-            raise InputError(
-                f"No earlier stage or run is called '{name}'; known stages: {', '.join(self.models) or 'none'}."
-            )
+            raise InputError(f"Unknown stage or run '{name}'; earlier stages: {', '.join(self.models) or 'none'}.")
         model = model.to(self.device).eval()
         for parameter in model.parameters():
             parameter.requires_grad_(False)

@@ -1,7 +1,7 @@
-"""Learning to look while learning to speak: attention supervision (grounded captioning paper, Eqs. 15 and 16).
+"""Attention supervision of a captioner (grounded captioning paper, Eqs. 15 and 16).
 
-The captioner learns from true sentences as ever; at nouns, its attention is also drawn to where a frozen matcher looks,
-or to true boxes. Nothing of it is left when training ends: the captioner is as fast as one that learned alone.
+The captioner learns from true captions by likelihood. At nouns, its attention also learns from a frozen matcher's
+attention or from true boxes. The trained captioner does not need the teacher.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tellapart.objectives.recordable import Recordable
 
 BOXES = "boxes"
 MEANS = ("words", "supervised")
-FILLED_TO = 128
-"""Supervised words of a batch are filled up to a multiple of this, so that few numbers of them occur."""
+PADDED_TO = 128
+"""The number of supervised words of a batch is padded to a multiple of this, so that few sizes occur."""
 
 
 @dataclass(frozen=True)
@@ -35,37 +35,38 @@ class Distillation:
     """A matcher with word-to-region attention: an earlier stage's name or a run folder. `boxes`: true boxes instead."""
     loss: str = "kl"
     """kl (Eq. 15, KL(beta || alpha)), kl-teacher-first (KL(alpha || beta), what the released code computes), nll (the
-    best region's log-likelihood), any-region (Eq. 16), any-region-mean (Eq. 16 over the number of right regions, as
+    best region's log-likelihood), any-region (Eq. 16), any-region-mean (Eq. 16 over the number of correct regions, as
     released)."""
     weight: float = 0.1
-    """lambda_1; 0 leaves plain likelihood."""
+    """lambda_1; 0: plain likelihood."""
     mean_over: str = "words"
-    """The attention's loss is added up and divided by the number of all words (Eqs. 15, 16), or of the supervised ones
-    (as released, where the same lambda_1 weighs about three times as much)."""
+    """The attention loss is summed and divided by the number of all `words` (Eqs. 15, 16), or of the `supervised` ones
+    (as released; the same lambda_1 then weighs about three times as much)."""
     stored: bool = True
-    """Ask the teacher about the training captions once and keep its attention; else ask it at every step."""
+    """Compute the teacher's attention for the training captions once and keep it. False: compute it at every step."""
     likelihood: Likelihood = field(default_factory=Likelihood)
-    """How sentences are learned."""
+    """Settings of the likelihood."""
     among: str = field(default="all", metadata=LATER)
-    """Regions that a matcher may point at: all; detected (not those that fill up their number); or sure (its attention
-    times the detector's score)."""
+    """Regions that the teacher may attend to: all; detected (without boxes that only fill up their number); or sure
+    (its attention times the detector's score)."""
 
     def build(self, model: nn.Module, context: Context) -> DistillationObjective:
+        """The objective that trains `model`."""
         return DistillationObjective(self, model, context)
 
 
 class DistillationObjective(Recordable):
+    """See `Distillation`."""
+
     def __init__(self, config: Distillation, model: nn.Module, context: Context) -> None:
         super().__init__()
         if config.loss not in ATTENTION_LOSSES:
-            raise InputError(
-                f"There is no attention loss '{config.loss}'; choose one of {', '.join(ATTENTION_LOSSES)}."
-            )
+            raise InputError(f"Unknown attention loss '{config.loss}'; choose one of {', '.join(ATTENTION_LOSSES)}.")
         if config.mean_over not in MEANS:
-            raise InputError(f"The attention's loss is averaged over {' or '.join(MEANS)}, not '{config.mean_over}'.")
+            raise InputError(f"mean_over must be {' or '.join(MEANS)}, not '{config.mean_over}'.")
         if config.teacher == BOXES and config.among != "all":
             raise InputError(
-                f"among={config.among} is for a matcher's attention; true boxes are right wherever they are."
+                f"among={config.among} applies to a matcher's attention, not to true boxes; set among=all."
             )
         self.config, self.model = config, model
         self.likelihood = config.likelihood.build(model, context)
@@ -78,28 +79,33 @@ class DistillationObjective(Recordable):
         )
 
     def prepare(self, batch: Batch) -> tuple[AttentionTargets]:
+        """The attention targets of a batch."""
         self.likelihood.prepare(batch)
-        return (self.attention(batch, self.training).filled(FILLED_TO),)
+        return (self.attention(batch, self.training).padded(PADDED_TO),)
 
     def phase(self) -> float:
+        """That of the likelihood."""
         return self.likelihood.phase()
 
     def forward(self, batch: Batch, prepared: tuple[AttentionTargets] | None = None) -> dict[str, Tensor]:
+        """The loss and values to log."""
         (targets,) = self.prepare(batch) if prepared is None else prepared
         found = self.likelihood.predict(batch)
         if found.attention is None:
-            raise InputError(f"{type(self.model).__name__} looks at nothing, so its attention cannot be supervised.")
+            raise InputError(f"{type(self.model).__name__} has no attention to supervise.")
         words = self.likelihood.words_loss(found)
-        looks = self.attention_losses(found.attention.float(), targets).masked_fill(~targets.real, 0.0)  # [M]
-        supervised = targets.right.any(-1) if self.config.loss.startswith("any-region") else targets.real
-        look = global_mean(looks.sum(), (found.mask if self.config.mean_over == "words" else supervised).sum())
-        return {"loss": words + self.config.weight * look, "words": words, "attention": look}
+        losses = self.attention_losses(found.attention.float(), targets).masked_fill(~targets.real, 0.0)  # [M]
+        supervised = targets.correct.any(-1) if self.config.loss.startswith("any-region") else targets.real
+        attention = global_mean(losses.sum(), (found.mask if self.config.mean_over == "words" else supervised).sum())
+        return {"loss": words + self.config.weight * attention, "words": words, "attention": attention}
 
     def attention_losses(self, attention: Tensor, targets: AttentionTargets) -> Tensor:
-        """[M] from the captioner's attention [C, T - 1, R]. A captioner that may look away (a visual sentinel) has that
-        share as one more place, where the teacher never looks."""
-        beta = attention[targets.sentence, targets.place]  # [M, R]
-        away = (1 - beta.sum(-1, keepdim=True)).clamp(min=0)
-        beta = torch.cat([beta, away], -1)  # [M, R + 1]
-        wanted = targets.right if self.config.loss.startswith("any-region") else targets.weights
-        return self.loss(beta, nn.functional.pad(wanted, (0, 1)))
+        """[M] from the captioner's attention [C, T - 1, R].
+
+        The weight of a visual sentinel is one more column, where the teacher has none.
+        """
+        beta = attention[targets.caption, targets.position]  # [M, R]
+        sentinel = (1 - beta.sum(-1, keepdim=True)).clamp(min=0)
+        beta = torch.cat([beta, sentinel], -1)  # [M, R + 1]
+        target = targets.correct if self.config.loss.startswith("any-region") else targets.weights
+        return self.loss(beta, nn.functional.pad(target, (0, 1)))

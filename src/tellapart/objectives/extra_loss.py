@@ -1,44 +1,49 @@
-"""How a second loss joins the ranking loss: added with a weight, or held below a bound."""
+"""Adds a second loss to the ranking loss: with a weight, or as a constraint below a bound."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
 from tellapart.core.distributed import gather_rows
 from tellapart.core.errors import InputError
+from tellapart.core.fields import renamed
 from tellapart.losses.lagrange_constraint import LagrangeConstraint
 
 
 @dataclass(frozen=True)
 class Joining:
-    """With `bound` 0 the dual loss, L + weight L_rec (LTD paper, Eq. 7); with a bound, the constraint L_rec <= bound
-    by a Lagrange multiplier (Eqs. 8 and 9)."""
+    """How the reconstruction loss L_rec joins the ranking loss L.
+
+    `bound` 0: the dual loss L + weight L_rec (LTD paper, Eq. 7). Otherwise: the constraint L_rec <= bound with a
+    Lagrange multiplier (Eqs. 8 and 9).
+    """
 
     weight: float = 1.0
     """beta of the dual loss."""
     bound: float = 0.0
     """eta; the paper tries 0.05 … 0.3 for latent targets and 0.5 … 6 for input targets. 0: the dual loss."""
     multiplier_start: float = 1.0
-    """lambda's first value."""
+    """First value of lambda."""
     multiplier_highest: float = 100.0
-    """What lambda is clamped to."""
-    multiplier_rate: float = 5e-3
-    """Learning rate of lambda's ascent."""
+    """Upper bound of lambda."""
+    multiplier_lr: float = field(default=5e-3, metadata=renamed("multiplier_rate"))
+    """Learning rate of the ascent of lambda."""
     multiplier_momentum: float = 0.9
-    """Momentum and dampening of lambda's ascent."""
+    """Momentum and dampening of the ascent of lambda."""
 
     def build(self) -> ExtraLoss:
+        """The module that adds the loss."""
         if self.bound < 0:
-            raise InputError(f"joining.bound={self.bound:g}: a bound is positive, or 0 for the dual loss.")
+            raise InputError(f"joining.bound must be positive, or 0 for the dual loss, not {self.bound:g}.")
         if self.bound == 0:
             return ExtraLoss(self.weight, None)
         constraint = LagrangeConstraint(
             self.bound,
             self.multiplier_start,
             highest=self.multiplier_highest,
-            rate=self.multiplier_rate,
+            lr=self.multiplier_lr,
             momentum=self.multiplier_momentum,
             dampening=self.multiplier_momentum,
         )
@@ -46,14 +51,15 @@ class Joining:
 
 
 class ExtraLoss(nn.Module):
+    """The sum of two losses; see `Joining`."""
+
     def __init__(self, weight: float, constraint: LagrangeConstraint | None) -> None:
         super().__init__()
         self.weight = weight
         self.constraint = constraint
 
     def forward(self, loss: Tensor, extra: Tensor) -> dict[str, Tensor]:
-        """The joint loss, and what is worth logging. Every process moves its multiplier by the mean over all
-        of them."""
+        """The joint loss and values to log, from two scalars. All processes update the multiplier with their mean."""
         measured = gather_rows(extra.detach().reshape(1)).mean()
         if self.constraint is None:
             return {"loss": loss + self.weight * extra, "reconstruction": measured}

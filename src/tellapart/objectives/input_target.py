@@ -1,5 +1,4 @@
-"""Input target decoding: write the caption itself back, from its own vector (ITD) or from the image's
-regions (VSRN)."""
+"""Input target decoding: reconstruct the caption from its own vector (ITD) or from the image's regions (VSRN)."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from tellapart.losses import Contrast
 from tellapart.models.layers.sentence_decoder import RegionsToSentence, VectorToSentence
 from tellapart.objectives.context import Context
 from tellapart.objectives.extra_loss import ExtraLoss, Joining
-from tellapart.objectives.latent_target import sentence_width
+from tellapart.objectives.latent_target import caption_width
 from tellapart.objectives.ranking import checked, encode, rank
 from tellapart.objectives.recordable import Recordable
 from tellapart.text.vocabulary import PAD
@@ -40,6 +39,7 @@ class InputTargetObjective(Recordable):
         self.softmax_over, self.per_token = softmax_over, per_token
 
     def forward(self, batch: Batch, prepared: Any = None) -> dict[str, Tensor]:
+        """The loss and values to log."""
         images, texts = encode(self.model, batch)
         ranked = rank(self.model, self.loss, images, texts, batch.owner)
         tokens = batch.texts.tokens
@@ -53,11 +53,11 @@ class InputTargetObjective(Recordable):
         return {**ranked, "contrast": ranked["loss"].detach(), **joined}
 
     def likelihood(self, logits: Tensor, words: Tensor) -> Tensor:
-        """-log p of the words [C, T] under logits [C, T, V], END among them and PAD left out."""
-        spoken = words != PAD
+        """-log p of the words [C, T] under logits [C, T, V], with END and without PAD: a scalar."""
+        real = words != PAD
         shares = torch.log_softmax(logits, dim=self.softmax_over)
-        costs = -shares.gather(2, words.unsqueeze(2)).squeeze(2).masked_fill(~spoken, 0)  # [C, T]
-        return global_mean(costs.sum(), spoken.sum() if self.per_token else len(words))
+        costs = -shares.gather(2, words.unsqueeze(2)).squeeze(2).masked_fill(~real, 0)  # [C, T]
+        return global_mean(costs.sum(), real.sum() if self.per_token else len(words))
 
 
 @dataclass(frozen=True)
@@ -71,25 +71,27 @@ class InputTarget:
     from_regions: bool = False
     """Decode from the image's regions instead, as VSRN does; its weight there is 1, with no bound."""
     per_token: bool = True
-    """Mean over words. False sums over each caption's words as Eq. 4 is written; the paper's bounds of 0.5 …
-    6 fit means."""
+    """Mean over words. False: the sum over each caption's words, as in Eq. 4; the paper's bounds of 0.5 … 6 fit
+    means."""
     word_width: int = 300
+    """Width of the decoder's word vectors."""
     hidden: int = 1024
     """Width of the GRU decoder."""
     compat: str = "paper"
-    """code: softmax over time instead of over words, as LTD's released decoder has it."""
+    """code: softmax over time instead of over words, as in LTD's released decoder."""
 
     def build(self, model: nn.Module, context: Context) -> InputTargetObjective:
+        """The objective that trains `model`."""
         if self.compat not in ("paper", "code"):
-            raise InputError(f"Input targets are decoded as in the paper or as in the code, not as in '{self.compat}'.")
+            raise InputError(f"compat must be 'paper' or 'code', not '{self.compat}'.")
         words = len(context.inputs.vocabulary)
         decoder: VectorToSentence | RegionsToSentence
         if self.from_regions:
             if not hasattr(model, "encode_regions"):
-                raise InputError(f"{type(model).__name__} has no regions to decode captions from; use VSRN.")
-            decoder = RegionsToSentence(sentence_width(model, "This"), words, self.word_width, self.hidden)
+                raise InputError(f"{type(model).__name__} gives no regions to decode captions from; use VSRN.")
+            decoder = RegionsToSentence(caption_width(model, "This"), words, self.word_width, self.hidden)
         else:
-            width = sentence_width(model, "Input target decoding")
+            width = caption_width(model, "Input target decoding")
             decoder = VectorToSentence(width, words, self.word_width, self.hidden)
         over = TIME if self.compat == "code" else VOCABULARY
         return InputTargetObjective(model, self.contrast.build(), decoder, self.joining.build(), over, self.per_token)

@@ -1,7 +1,7 @@
-"""Introspective learning, the baseline of paper 1, Table 4: a captioner compared with itself on another image.
+"""Introspective learning (IL), a baseline of the contrastive captioning paper, Table 4.
 
-The caption must be likelier given its own image than given one fixed other image, by a margin (Mao et al. 2016,
-max-margin MMI; Vedantam et al. 2017). No reference, and the other image never changes: what CL does differently.
+A caption must be likelier given its own image than given one other image, by a margin (Mao et al. 2016, max-margin MMI;
+Vedantam et al. 2017). Unlike CL, IL has no reference model, and each image's other image never changes.
 """
 
 from __future__ import annotations
@@ -27,19 +27,22 @@ class Introspection:
     """IL: -ln p(c|I) + weight * max(0, margin - ln p(c|I) + ln p(c|I')), with I' fixed for each I."""
 
     margin: float = 1.0
-    """By how many nats a sentence must be likelier with its own image."""
+    """Nats by which a caption must be likelier with its own image."""
     weight: float = 1.0
-    """Of the comparison beside the likelihood."""
+    """Weight of the comparison."""
     likelihood: float = 1.0
-    """Of the likelihood; 0 leaves the comparison alone."""
+    """Weight of the likelihood; 0: the comparison alone."""
     seed: int = 0
-    """Which other image each image gets."""
+    """Seed of the choice of other images."""
 
     def build(self, model: nn.Module, context: Context) -> IntrospectionObjective:
+        """The objective that trains `model`."""
         return IntrospectionObjective(self, model, context)
 
 
 class IntrospectionObjective(Recordable):
+    """See `Introspection`."""
+
     def __init__(self, config: Introspection, model: nn.Module, context: Context) -> None:
         super().__init__()
         self.config, self.context = config, context
@@ -47,10 +50,10 @@ class IntrospectionObjective(Recordable):
         images = split_rows(context.pack, context.train_split).images
         if len(images) < 2:
             raise InputError("Introspective learning needs at least two images in the training split.")
-        # One round trip through all images in random order: nobody meets itself, everybody serves once.
-        trip = np.random.default_rng(config.seed).permutation(images)
-        others = np.full(len(context.pack.images), trip[0], dtype=np.int64)
-        others[trip] = np.roll(trip, -1)
+        # The next image in a random cycle through all images: never the image itself, and each one exactly once.
+        cycle = np.random.default_rng(config.seed).permutation(images)
+        others = np.full(len(context.pack.images), cycle[0], dtype=np.int64)
+        others[cycle] = np.roll(cycle, -1)
         self.others = others
 
     def prepare(self, batch: Batch) -> tuple[Images]:
@@ -58,6 +61,7 @@ class IntrospectionObjective(Recordable):
         return (self.context.batches.images(self.others[batch.image_rows.cpu().numpy()]),)
 
     def forward(self, batch: Batch, prepared: tuple[Images] | None = None) -> dict[str, Tensor]:
+        """The loss and values to log."""
         (others,) = self.prepare(batch) if prepared is None else prepared
         tokens = batch.texts.tokens
         own = log_prob(self.model, batch.images, tokens, batch.owner)  # [C] ln p(c|I)

@@ -1,4 +1,4 @@
-"""Latent target decoding: a caption's vector must still tell what a general sentence encoder made of the caption."""
+"""Latent target decoding (LTD): a caption's vector must predict the caption's vector in a general sentence encoder."""
 
 from __future__ import annotations
 
@@ -32,21 +32,22 @@ class LatentTargetObjective(Recordable):
         self.join = join
 
     def forward(self, batch: Batch, prepared: Any = None) -> dict[str, Tensor]:
+        """The loss and values to log."""
         images, texts = encode(self.model, batch)
         ranked = rank(self.model, self.loss, images, texts, batch.owner)
         if self.column not in batch.texts.columns:
-            raise InputError(f"The batches bring no '{self.column}'; add it to the stage's sampling columns.")
+            raise InputError(f"The batches have no column '{self.column}'; add it to the stage's sampling.columns.")
         target = batch.texts.columns[self.column].to(texts.vectors.dtype)
         distance = self.reconstruct(self.decoder(texts.vectors), target)  # [C]
         joined = self.join(ranked["loss"], global_mean(distance.sum(), len(distance)))
         return {**ranked, "contrast": ranked["loss"].detach(), **joined}
 
 
-def sentence_width(model: nn.Module, objective: str) -> int:
-    """How wide a matcher's sentence vectors are; matchers with word vectors have no such width."""
+def caption_width(model: nn.Module, objective: str) -> int:
+    """The width of a matcher's caption vectors; an error for matchers with one vector per word."""
     width = getattr(model, "width", None)
     if not isinstance(width, int):
-        raise InputError(f"{objective} needs one vector a caption, and {type(model).__name__} gives one a word.")
+        raise InputError(f"{objective} needs one vector per caption, but {type(model).__name__} gives one per word.")
     return width
 
 
@@ -64,11 +65,12 @@ class LatentTarget:
     """Width of the decoder's two hidden layers."""
 
     def build(self, model: nn.Module, context: Context) -> LatentTargetObjective:
-        width = sentence_width(model, "Latent target decoding")
+        """The objective that trains `model`."""
+        width = caption_width(model, "Latent target decoding")
         targets = context.pack.column(self.column)
         if targets.per != "caption" or targets.values.ndim != 2:
             raise InputError(
-                f"The column '{self.column}' is not one vector a caption, so it cannot be a latent target."
+                f"The column '{self.column}' cannot be a latent target: it does not have one vector per caption."
             )
         decoder = feed_forward((width, self.hidden, self.hidden, targets.values.shape[1]))
         return LatentTargetObjective(model, self.contrast.build(), decoder, self.column, self.joining.build())

@@ -1,4 +1,4 @@
-"""Mismatched captions for images (paper 1, section 4.2): other images' captions, redrawn at every step."""
+"""Mismatched captions (contrastive captioning paper, section 4.2): other images' captions, drawn anew at every step."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tellapart.data.pack import Pack
 
 
 class MismatchedImages(nn.Module):
-    """Walks a running random permutation of the split's images, so that all serve equally often.
+    """Draws other images from a random permutation of the split, so that all are drawn equally often.
 
-    An image slot never gets its own image: that entry is passed over. A walked-through permutation is shuffled
-    anew. Order and position are buffers: a resumed run draws on where it stopped.
+    An image never gets itself: that entry is skipped. A used-up permutation is shuffled again. Order and position are
+    buffers, so that a resumed run continues where it stopped.
     """
 
     order: Tensor
@@ -29,9 +29,9 @@ class MismatchedImages(nn.Module):
         self.register_buffer("position", torch.zeros((), dtype=torch.long))
 
     def draw(self, own: Tensor) -> Tensor:
-        """Another image's pack row for each slot [S]; `own` [S] are the slots' own pack rows."""
+        """The pack row of another image for each of the images with pack rows `own` [S]: [S]."""
         us = group()
-        # Every process walks the same permutation and takes each world-th entry of what all of them need.
+        # All processes share one permutation. Each takes every world-th entry of what all of them need.
         wanted = own.cpu().repeat_interleave(us.world)
         order = self.order.cpu()
         upcoming = order[int(self.position) :]
@@ -50,9 +50,9 @@ class MismatchedImages(nn.Module):
 
 
 def captions_of(pack: Pack, images: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """At most counts[s] captions of images[s]: their pack rows, and the slot s each was taken for.
+    """The pack rows of at most counts[s] captions of images[s], and the index s of each.
 
-    Where an image has more captions than asked for, a random one of them begins.
+    If an image has more captions, the first one is chosen at random and the next ones follow it.
     """
     rows, slots = [], []
     for slot, (image, count) in enumerate(zip(images.tolist(), counts.tolist())):

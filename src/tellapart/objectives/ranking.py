@@ -1,4 +1,4 @@
-"""Matching pairs above mismatching ones: any matcher with any ranking loss."""
+"""Ranking: any matcher with any ranking loss."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tellapart.objectives.recordable import Recordable
 
 
 class RankingObjective(Recordable):
-    """Encode, gather across processes, score, rank."""
+    """Encodes a batch, gathers it across processes, scores it and applies the ranking loss."""
 
     def __init__(self, model: nn.Module, loss: nn.Module) -> None:
         super().__init__()
@@ -28,26 +28,27 @@ class RankingObjective(Recordable):
         self.loss = loss
 
     def forward(self, batch: Batch, prepared: Any = None) -> dict[str, Tensor]:
+        """The loss and values to log."""
         images, texts = encode(self.model, batch)
         return rank(self.model, self.loss, images, texts, batch.owner)
 
 
 def checked(model: nn.Module) -> nn.Module:
-    """The model, if it is a matcher."""
+    """The model; an error if it is not a matcher."""
     if not isinstance(model, Matcher):
-        raise InputError(f"A ranking objective trains a matcher, and {type(model).__name__} is none.")
+        raise InputError(f"A ranking objective trains a matcher, but {type(model).__name__} is not a matcher.")
     return model
 
 
 def encode(model: nn.Module, batch: Batch) -> tuple[Encoded, Encoded]:
-    """A batch's images and sentences as the matcher sees them."""
+    """The encoded images and captions of a batch."""
     return model.encode_image(batch.images), model.encode_text(batch.texts)  # type: ignore[operator]
 
 
 def rank(model: nn.Module, loss: nn.Module, images: Encoded, texts: Encoded, owner: Tensor) -> dict[str, Tensor]:
-    """The ranking loss of encoded images and sentences; objectives that add to a ranking loss begin with this.
+    """The ranking loss of encoded images and captions, and values to log.
 
-    The loss sees one score matrix over all processes, and who owns which sentence.
+    The loss gets one score matrix [I, C] over all processes, and the owner [C] of each caption.
     """
     owner = gather_owner(owner, len(images))
     images, texts = gather(images), gather(texts)
@@ -61,10 +62,11 @@ def rank(model: nn.Module, loss: nn.Module, images: Encoded, texts: Encoded, own
 
 
 def _within(encoded: Encoded) -> Tensor:
-    """Scores within one modality [N, N]: MVN contrasts images with images and sentences with
-    sentences."""
+    """Scores within one modality [N, N]: MVN contrasts images with images and captions with captions."""
     if encoded.vectors.dim() != 2:
-        raise InputError("The multimodal loss needs one vector an image and a sentence; this matcher gives local ones.")
+        raise InputError(
+            "The multimodal loss needs one vector per image and per caption; this matcher gives local vectors."
+        )
     return cosine(encoded.vectors, encoded.vectors)
 
 
@@ -73,7 +75,8 @@ class Ranking:
     """Trains a matcher with a ranking loss."""
 
     contrast: Contrast = field(default_factory=Contrast)
-    """Which ranking loss, with its margin, temperature and reduction."""
+    """The ranking loss with its margin, temperature and reduction."""
 
     def build(self, model: nn.Module, context: Context) -> RankingObjective:
+        """The objective that trains `model`."""
         return RankingObjective(model, self.contrast.build())

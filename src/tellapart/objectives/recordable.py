@@ -11,16 +11,16 @@ from tellapart.core.types import Batch
 
 
 class Recordable(nn.Module):
-    """An objective in two parts: `prepare` does what a host must do, `forward` only computes on the device.
+    """An objective in two parts: `prepare` runs on the host, `forward` computes on the device alone.
 
-    `forward(batch, prepared)` may neither ask the device for a number nor have shapes that depend on what it holds;
-    called without `prepared` it prepares by itself.
+    `forward(batch, prepared)` may not read a number from the device, and its shapes may not depend on values there.
+    Without `prepared` it calls `prepare` itself.
     """
 
     def prepare(self, batch: Batch) -> Any:
-        """What `forward` needs beside the batch: a tuple of tensors and dataclasses of tensors."""
+        """What `forward` needs besides the batch: a tuple of tensors and dataclasses of tensors."""
         return ()
 
     def phase(self) -> Hashable:
-        """What of the next step is decided by Python: steps that differ in it are recorded apart."""
+        """What Python decides about the next step: steps with different phases are recorded separately."""
         return None

@@ -1,4 +1,4 @@
-"""Contrastive learning for captioning (paper 1, section 4): a captioner learns against a frozen reference."""
+"""Contrastive learning (CL, contrastive captioning paper, section 4): a captioner learns against a frozen reference."""
 
 from __future__ import annotations
 
@@ -23,27 +23,28 @@ from tellapart.objectives.recordable import Recordable
 
 @dataclass(frozen=True)
 class ReferenceContrastLearning:
-    """CL: true pairs likelier, mismatched pairs less likely than a frozen reference has them (Eqs. 7-10)."""
+    """CL: true pairs become likelier than under a frozen reference, mismatched pairs less likely (Eqs. 7-10)."""
 
     reference: str = "previous"
-    """An earlier stage's name or a run folder; any captioner with the same vocabulary. To replace the reference by the
-    best target, add a stage whose reference is the stage before."""
+    """An earlier stage's name or a run folder: any captioner with the same vocabulary. To replace the reference by the
+    best target, add a stage whose reference is the stage before it."""
     rounds: int = 5
-    """K: mismatched images drawn for each image at each step."""
+    """K: mismatched images drawn per image at each step."""
     nu: float = 1.0
-    """Of r_nu (Eq. 3): h is 1/2 where G is ln nu. A round has as many mismatched as true pairs whatever it is."""
+    """nu of r_nu (Eq. 3): h is 1/2 where G is ln nu. A round always has as many mismatched as true pairs."""
     parts: str = "both"
     """both, positive (CL(P)) or negative (CL(N))."""
 
     def build(self, model: nn.Module, context: Context) -> ReferenceContrastObjective:
+        """The objective that trains `model`."""
         if self.rounds < 1:
-            raise InputError(
-                f"Mismatched captions are drawn in at least one round, not {self.rounds}; CL(P) is parts=positive."
-            )
+            raise InputError(f"rounds must be at least 1, not {self.rounds}; for CL(P) set parts=positive.")
         return ReferenceContrastObjective(self, model, context.model(self.reference), context)
 
 
 class ReferenceContrastObjective(Recordable):
+    """See `ReferenceContrastLearning`."""
+
     known: Tensor
 
     def __init__(
@@ -57,18 +58,18 @@ class ReferenceContrastObjective(Recordable):
         self.images = split.images[[len(context.pack.captions_of[p]) > 0 for p in split.images]]
         self.mismatched = MismatchedImages(self.images)
         self.captions = split.captions
-        # ln p_n of every true pair, by the captions' pack rows: the reference never changes, so it is asked once.
+        # ln p_n of every true pair, by pack row of the caption. The reference never changes, so it is computed once.
         self.register_buffer("known", torch.full((len(context.pack.owner),), torch.nan))
         self.filled = False
 
     def train(self, on: bool = True) -> ReferenceContrastObjective:
-        """The reference stays in eval mode: no dropout."""
+        """Set the mode; the reference stays in eval mode, without dropout."""
         super().train(on)
         self.reference.eval()
         return self
 
     def prepare(self, batch: Batch) -> tuple[Texts, Tensor]:
-        """Mismatched sentences [N] and whose images they are put beside [N]; the table filled in training."""
+        """Mismatched captions [N] and the image that each is paired with [N]. Fills the table in training."""
         if self.training and not self.filled:
             if bool(self.known[torch.from_numpy(self.captions).to(self.known.device)].isnan().any()):
                 self.fill()
@@ -76,10 +77,11 @@ class ReferenceContrastObjective(Recordable):
         return self.mismatched_texts(batch)
 
     def forward(self, batch: Batch, prepared: tuple[Texts, Tensor] | None = None) -> dict[str, Tensor]:
+        """The loss and values to log."""
         texts, owner = self.prepare(batch) if prepared is None else prepared
         tokens = stacked(batch.texts.tokens, texts.tokens)  # [C + N, T]
-        everyone = torch.cat([batch.owner, owner])
-        target_true, target_wrong = log_prob(self.model, batch.images, tokens, everyone).split(
+        owners = torch.cat([batch.owner, owner])
+        target_true, target_wrong = log_prob(self.model, batch.images, tokens, owners).split(
             [len(batch.owner), len(owner)]
         )
         reference_true = self.reference_true(batch)
@@ -95,7 +97,7 @@ class ReferenceContrastObjective(Recordable):
         return {"loss": loss, "gain": gain.detach().mean(), "mismatched_gain": wrong_gain.detach().mean()}
 
     def mismatched_texts(self, batch: Batch) -> tuple[Texts, Tensor]:
-        """K other images for each image of the batch, each with as many captions as the image has here."""
+        """The captions of K other images per image of the batch, each with as many captions as the image has here."""
         counts = torch.bincount(batch.owner, minlength=len(batch.images)).cpu().numpy()
         own = batch.image_rows.repeat(self.config.rounds)
         others = self.mismatched.draw(own).numpy() if self.training else self._fixed(own.cpu().numpy())
@@ -104,7 +106,7 @@ class ReferenceContrastObjective(Recordable):
         return self.context.batches.texts(rows), owner
 
     def _fixed(self, own: np.ndarray) -> np.ndarray:
-        """Other images for validation: the same every time, and without moving the walk."""
+        """Other images for validation: the same every time, and without changing the permutation."""
         spread = (own * 7919 + np.arange(len(own)) * 104729) % len(self.images)
         others = self.images[spread]
         return np.where(others == own, self.images[(spread + 1) % len(self.images)], others)
@@ -116,7 +118,7 @@ class ReferenceContrastObjective(Recordable):
         return self.known[batch.caption_rows]
 
     def fill(self, chunk: int = 512) -> None:
-        """Ask the reference about every training pair."""
+        """Compute ln p_n of every training pair."""
         for first in range(0, len(self.captions), chunk):
             batch = self.context.batches.batch(self.captions[first : first + chunk])
             known = self._reference(batch.images, batch.texts.tokens, batch.owner)
@@ -128,6 +130,6 @@ class ReferenceContrastObjective(Recordable):
 
 
 def stacked(first: Tensor, second: Tensor) -> Tensor:
-    """Two batches of sentences as one [C1 + C2, T], padded to the longer."""
+    """Two batches of captions as one [C1 + C2, T], padded to the longer."""
     longest = max(first.shape[1], second.shape[1])
     return torch.cat([functional.pad(tokens, (0, longest - tokens.shape[1])) for tokens in (first, second)])

@@ -1,6 +1,7 @@
-"""What a sampled sentence is worth: a weighted sum of CIDEr-D, BLEU-4 and a matcher's score (paper 2, Eq. 19).
+"""Rewards of sampled captions: a weighted sum of CIDEr-D, BLEU-4 and a matcher's score.
 
-Words are compared as ids, and END is a word: without it about a third of the captions learn to end in "with a".
+Eq. 19 of the grounded captioning paper. Words are compared as ids, and END is a word: without it about a third of the
+captions learn to end in "with a".
 """
 
 from __future__ import annotations
@@ -23,23 +24,24 @@ from tellapart.text.vocabulary import PAD
 
 @dataclass(frozen=True)
 class Rewards:
-    """Weights of the parts of a reward; a part with weight 0 is not computed."""
+    """Weights of the parts of a reward. A part with weight 0 is not computed."""
 
     cider: float = 1.0
-    """CIDEr-D on word ids, document frequencies from the training captions."""
+    """Weight of CIDEr-D on word ids, with document frequencies of the training captions."""
     bleu: float = 0.0
-    """BLEU-4 of the sentence alone, on word ids."""
+    """Weight of each caption's BLEU-4 on word ids."""
     matcher: str = ""
     """An earlier stage's name or a run folder of a matcher with the same vocabulary and features; empty: none."""
     matching: float = 1.0
-    """Weight of the matcher's score of sentence and image; the paper's lambda_2."""
+    """Weight of the matcher's score of caption and image; lambda_2 of the paper."""
 
     def build(self, context: Context) -> CaptionReward:
+        """The function that computes the rewards."""
         return CaptionReward(self, context)
 
 
 class CaptionReward:
-    """Scores sampled sentences. Not an nn.Module: it learns nothing and has nothing to save."""
+    """Computes rewards of sampled captions. Not an nn.Module: it has no parameters."""
 
     def __init__(self, config: Rewards, context: Context) -> None:
         self.config = config
@@ -54,21 +56,21 @@ class CaptionReward:
         self.cider = TokenCider.from_references(references, owner) if config.cider else None
         self.bleu = TokenBleu(references, owner) if config.bleu else None
         self.matcher: Matcher | None = None
-        self.nouns: Tensor | None = None  # [V]: POS-SCAN asks which words of a sentence are nouns
+        self.nouns: Tensor | None = None  # [V] bool: POS-SCAN needs to know which words are nouns
         if config.matcher:
             if context.pack.has_column("nouns"):
                 self.nouns = torch.from_numpy(usual_nouns(context.pack)).to(context.device)
             matcher = context.model(config.matcher)
             if not isinstance(matcher, Matcher):
-                raise InputError(f"'{config.matcher}' is no matcher, so its score cannot be a reward.")
+                raise InputError(f"'{config.matcher}' is not a matcher, so its score cannot be a reward.")
             self.matcher = matcher
 
     @torch.no_grad()
     def __call__(self, tokens: Tensor, batch: Batch, owner: Tensor) -> Tensor:
-        """Rewards [N] of sentences `tokens` [N, T] (words, END, PAD), sentence n about batch.images[owner[n]]."""
+        """Rewards [N] of captions `tokens` [N, T] (words, END, PAD) of the images owner [N] of the batch."""
         images = self.place[batch.image_rows[owner]]
         if bool((images < 0).any()):
-            raise InputError("Rewards are known for images of the training split only; validate with captions.")
+            raise InputError("Rewards need an image of the training split; validate with captions.")
         total = torch.zeros(len(tokens), device=tokens.device)
         if self.cider is not None:
             total += self.config.cider * self.cider.reward(tokens, images).to(total)
@@ -80,7 +82,7 @@ class CaptionReward:
 
 
 def match(matcher: Matcher, tokens: Tensor, batch: Batch, owner: Tensor, nouns: Tensor | None = None) -> Tensor:
-    """A matcher's score [N] of each sentence with its own image; `nouns` [V] marks words that are usually nouns."""
+    """A matcher's score [N] of each caption with its own image; `nouns` [V] marks words that are usually nouns."""
     whole = with_start(tokens)
     texts = Texts(whole, (whole != PAD).sum(1), {} if nouns is None else {"nouns": nouns[whole]})
     scores = matcher.score(matcher.encode_image(batch.images), matcher.encode_text(texts))  # [I, N]

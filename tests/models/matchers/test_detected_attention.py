@@ -63,8 +63,8 @@ def test_a_teacher_points_at_detections(detected: Context) -> None:
     )
     assert (everywhere.weights[:, 2:] > 0).any() and not among.weights[:, 2:].any()
     assert torch.allclose(among.weights.sum(-1), everywhere.weights.sum(-1), atol=1e-5)
-    assert torch.equal(among.sentence, everywhere.sentence)
-    assert not among.right[:, 2:].any() and among.right.any(-1).all()
+    assert torch.equal(among.caption, everywhere.caption)
+    assert not among.correct[:, 2:].any() and among.correct.any(-1).all()
 
 
 def test_stored_and_asked_a_teacher_points_the_same_way(detected: Context) -> None:
@@ -122,5 +122,5 @@ def test_bad_input(tmp_path: Path) -> None:
     save_array(context.store.folder / "scores.npy", np.zeros(32, np.float32))
     with pytest.raises(InputError, match="needs regions that a detector found"):
         DetectedAttention("detected", FeatureStore(context.store.folder), CPU)
-    with pytest.raises(InputError, match="among=sure is for a matcher's attention"):
+    with pytest.raises(InputError, match="among=sure applies to a matcher's attention"):
         Distillation("boxes", among="sure").build(UpDown(hidden=8, attention=8).build(context.inputs), context)

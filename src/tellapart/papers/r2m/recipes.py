@@ -18,7 +18,8 @@ from tellapart.data.concepts_column import IMAGE_CONCEPTS, IMAGE_SCORES, SENTENC
 from tellapart.data.sampling import Sampling
 from tellapart.models.captioners.r2m import R2M
 from tellapart.objectives.concept_gan import ConceptGan
-from tellapart.objectives.unsupervised import ConceptsToSentence, VisualAlignment
+from tellapart.objectives.concepts_to_sentence import ConceptsToSentence
+from tellapart.objectives.visual_alignment import VisualAlignment
 from tellapart.runs.recipe import Optimiser, Recipe, Stage
 
 COLUMNS = (IMAGE_CONCEPTS, SENTENCE_CONCEPTS)
