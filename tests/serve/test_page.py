@@ -272,7 +272,10 @@ def save_screenshots(page: Page, photo: Path, file: Path) -> None:
         noun = page.drop(photo)
         page.until("#similar img", drawn)
         page.browser.execute_script("arguments[0].focus({preventScroll: true})", noun)
-        page.browser.execute_script("document.getElementById('description').scrollIntoView()")
+        if screen[0] < 500:
+            page.browser.execute_script("document.getElementById('description').scrollIntoView()")
+        else:
+            page.browser.execute_script("scrollTo(0, 0)")
         time.sleep(1)
         page.browser.save_screenshot(str(name))
 

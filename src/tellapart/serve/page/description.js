@@ -4,6 +4,7 @@ import { byId, make, request, showMessage } from "/elements.js";
 import { showPhotos } from "/photos.js";
 
 const COLOURS = ["#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#008080", "#9a6324", "#f032e6"];
+const DARKEST = 170;  // of 255, where a word has no attention
 
 /** Upload a photo and show its description. */
 export async function describe(file) {
@@ -68,7 +69,7 @@ function attentionOverlay(word, colour) {
   const rows = word.attention;
   const canvas = make("canvas", { width: rows[0].length, height: rows.length });
   const shade = canvas.getContext("2d").createImageData(canvas.width, canvas.height);
-  rows.flat().forEach((weight, cell) => { shade.data[4 * cell + 3] = 160 * (1 - weight); });
+  rows.flat().forEach((weight, cell) => { shade.data[4 * cell + 3] = DARKEST * (1 - Math.sqrt(weight)); });
   canvas.getContext("2d").putImageData(shade, 0, 0);
   const [left, top, right, bottom] = word.box.map((share) => 100 * share);
   const box = make("i");
