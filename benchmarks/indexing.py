@@ -23,8 +23,9 @@ from benchmarks.extraction import BACKBONE, IMAGES, Cost, bare_call, bare_in_wor
 from tellapart.features.extract import CPU_BATCH, cores
 from tellapart.images.decoding import read_square
 from tellapart.images.folders import find_some_photos
-from tellapart.inference.feature_extractor import FeatureExtractor, Look
-from tellapart.search.embedder import Embedded, Embedder, Embeds
+from tellapart.inference.feature_extractor import FeatureExtractor
+from tellapart.inference.feature_spec import FeatureSpec
+from tellapart.search.embedder import Embedded, Embedder, Embeds, open_embedder
 from tellapart.search.index import update_index
 from tellapart.search.local_engine import local_engine
 from tellapart.search.store import About, open_or_make
@@ -40,15 +41,15 @@ class Projected:
     fingerprint, width = "benchmark", 1024
 
     def __init__(self, device: str) -> None:
-        self.extractor = FeatureExtractor(Look(BACKBONE, "vector", "squash", 1, 1280), device)
+        self.extractor = FeatureExtractor(FeatureSpec(BACKBONE, "vector", "squash", 1, 1280), device)
         self.matrix = torch.randn(1280, self.width, generator=torch.Generator().manual_seed(0)).to(device)
 
-    def photos(self, paths: Iterable[Path]) -> Iterator[Embedded]:
-        for looked in self.extractor.look_at(paths, 64):
-            vectors = torch.nn.functional.normalize(looked.images.pooled() @ self.matrix)
-            yield Embedded(looked.photos, vectors.cpu().numpy(), None, looked.faults)
+    def embed_photos(self, paths: Iterable[Path]) -> Iterator[Embedded]:
+        for extracted in self.extractor.extract(paths, 64):
+            vectors = torch.nn.functional.normalize(extracted.images.pooled() @ self.matrix)
+            yield Embedded(extracted.places, vectors.cpu().numpy(), None, extracted.faults)
 
-    def words(self, sentences: Sequence[str]) -> np.ndarray:
+    def embed_texts(self, sentences: Sequence[str]) -> np.ndarray:
         """Nothing is asked by words here; vectors of no direction keep the embedder's contract."""
         return np.zeros((len(sentences), self.width), np.float32)
 
@@ -78,7 +79,7 @@ def repeated(photos: Sequence[Path], count: int, folder: Path) -> list[Path]:
 def bare_ways(extractor: FeatureExtractor, photos: Sequence[Path], device: str) -> dict[str, Callable[[], None]]:
     """The ways in which `extraction` runs the backbone alone, on tensors in memory."""
     backbone = extractor.backbone
-    squares = [read_square(path, backbone.preprocessing, extractor.look.resize).pixels for path in photos]
+    squares = [read_square(path, backbone.preprocessing, extractor.spec.resize).pixels for path in photos]
     pixels = torch.stack(squares).contiguous(memory_format=torch.channels_last).to(device)
     sizes = (4, 16) if device == "cpu" else (64, 256)
     ways: dict[str, Callable[[], None]] = {
@@ -132,7 +133,7 @@ def main(
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         if matcher:
-            embedder: Projected | Embedder = Embedder(matcher, captioner, device)
+            embedder: Projected | Embedder = open_embedder(matcher, captioner, device)
         else:
             embedder = Projected(device)
         measured(embedder, embedder.extractor, originals(images, folder / "drawn"), count, device, folder)

@@ -26,7 +26,7 @@ class Colours:
         self.fingerprint, self.log, self.slow = fingerprint, log, slow
         self.looked: list[str] = []
 
-    def photos(self, paths: Iterable[Path]) -> Iterator[Embedded]:
+    def embed_photos(self, paths: Iterable[Path]) -> Iterator[Embedded]:
         for place, path in enumerate(paths):
             self.looked.append(path.name)
             time.sleep(self.slow)
@@ -42,7 +42,7 @@ class Colours:
             vector = (colour / np.linalg.norm(colour))[None]
             yield Embedded([place], vector, [list(COLOURS)[int(colour.argmax())]], {})
 
-    def words(self, sentences: Sequence[str]) -> np.ndarray:
+    def embed_texts(self, sentences: Sequence[str]) -> np.ndarray:
         return np.asarray([COLOURS[sentence] for sentence in sentences], np.float32)
 
 

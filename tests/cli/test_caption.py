@@ -35,18 +35,20 @@ def run(world: Path, *photos: Path | str, captioner: str = "aa", **changes: obje
 
 @pytest.mark.parametrize("captioner", ["nt", "aa"])
 def test_photos_get_the_captions_their_pack_gives(world: Path, captioner: str) -> None:
-    told = run(world, captioner=captioner, batch=5)
+    result = run(world, captioner=captioner, batch=5)
     opened, pack = open_run(world / captioner), Pack(world / "pack")
-    rows = [[p.file for p in pack.images].index(captioned.photo.name) for captioned in told.captions]
+    rows = [[p.file for p in pack.images].index(captioned.photo.name) for captioned in result.captions]
     images = context_for(opened, pack).batches.images(np.asarray(rows))
     constraints = Constraints(bad_endings=bad_endings(opened.vocabulary))
     expected = beam(opened.model, images, 3, constraints=constraints)  # type: ignore[arg-type]
-    assert [c.caption for c in told.captions] == [opened.vocabulary.decode(row) for row in expected.tokens.tolist()]
-    assert len(told.captions) == 12 and not told.skipped
+    assert [c.caption.text for c in result.captions] == [
+        opened.vocabulary.decode(row) for row in expected.tokens.tolist()
+    ]
+    assert len(result.captions) == 12 and not result.skipped
 
 
 def test_workers_are_counted_from_one(world: Path) -> None:
-    with pytest.raises(InputError, match="--workers is at least 1"):
+    with pytest.raises(InputError, match="`workers` must be at least 1"):
         run(world, workers=-3)
 
 
@@ -59,7 +61,10 @@ def test_lines_are_printed_and_bad_photos_listed(
     printed = capsys.readouterr()
     photo, text = printed.out.rstrip("\n").split("\t")
     assert photo == photos[0] and text
-    assert "bad.jpg cannot be used: no image format" in printed.err and "lost.jpg does not exist" in printed.err
+    assert (
+        "bad.jpg cannot be used: its format is not recognised" in printed.err
+        and "lost.jpg does not exist" in printed.err
+    )
     assert main(["caption", *photos[1:], "--captioner", str(world / "nt")]) == 1
     assert "bad.jpg" in capsys.readouterr().err
 
@@ -76,36 +81,36 @@ def test_json_is_one_object(world: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_against_chooses_by_weight(world: Path) -> None:
-    """Weight 0 tells the likeliest; weight 1 finds its photo at least as well as that, for every photo."""
+    """Weight 0 gives the likeliest; weight 1 identifies its photo at least as well as that, for every photo."""
     likely = run(world, against=world / "photos", weight=0.0, neighbours=4)
     apart = run(world, against=world / "photos", weight=1.0, neighbours=4)
     plain = run(world, beam=10)
-    assert [c.caption for c in likely.captions] == [c.caption for c in plain.captions]
-    assert [c.likeliest for c in apart.captions] == [c.caption for c in plain.captions]
-    assert all(a.found >= b.found - 1e-6 for a, b in zip(apart.captions, likely.captions))
-    assert any(a.caption != b.caption for a, b in zip(apart.captions, likely.captions))
+    assert [c.caption.text for c in likely.captions] == [c.caption.text for c in plain.captions]
+    assert [c.caption.likeliest for c in apart.captions] == [c.caption.text for c in plain.captions]
+    assert all(a.caption.posterior >= b.caption.posterior - 1e-6 for a, b in zip(apart.captions, likely.captions))
+    assert any(a.caption.text != b.caption.text for a, b in zip(apart.captions, likely.captions))
 
 
 @pytest.mark.parametrize("captioner", ["nt", "aa"])
 def test_a_matcher_judges_vectors_and_grids_alike(world: Path, captioner: str) -> None:
     """The matcher was trained on vectors; AdaptiveAttention sees a grid, whose mean the vector is."""
-    told = run(world, captioner=captioner, against=world / "photos", matcher=str(world / "find"), weight=1.0)
-    assert len(told.captions) == 12 and all(0 <= c.found <= 1 for c in told.captions if c.found is not None)
+    result = run(world, captioner=captioner, against=world / "photos", matcher=str(world / "find"), weight=1.0)
+    assert len(result.captions) == 12 and all(0 <= (c.caption.posterior or 0) <= 1 for c in result.captions)
 
 
 def test_sidecars_and_table(tmp_path: Path, world: Path) -> None:
     photos = draw_photos(tmp_path / "mine")
     (photos / "captions.csv").unlink()
     (photos / "red-left.txt").write_text("mine\n")
-    told = run(world, photos, sidecar=True, csv=tmp_path / "out" / "captions.csv")
-    texts = {captioned.photo.name: captioned.caption for captioned in told.captions}
+    result = run(world, photos, sidecar=True, csv=tmp_path / "out" / "captions.csv")
+    texts = {captioned.photo.name: captioned.caption.text for captioned in result.captions}
     assert (photos / "red-left.txt").read_text() == "mine\n"
     assert (photos / "blue-left.txt").read_text() == texts["blue-left.png"] + "\n"
-    assert len(told.skipped) == 1 and "--overwrite" in told.skipped[0]
+    assert len(result.skipped) == 1 and "--overwrite" in result.skipped[0]
     with (tmp_path / "out" / "captions.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {Path(row["image"]).name: row["caption"] for row in rows} == texts
-    with pytest.raises(InputError, match=r"captions\.csv is there already"):
+    with pytest.raises(InputError, match=r"captions\.csv exists"):
         run(world, photos, csv=tmp_path / "out" / "captions.csv")
     run(world, photos, sidecar=True, overwrite=True)
     assert (photos / "red-left.txt").read_text() == texts["red-left.png"] + "\n"
@@ -116,21 +121,21 @@ def test_attention_is_drawn(tmp_path: Path, world: Path) -> None:
     (tmp_path / "deep").mkdir()
     Image.open(photo).rotate(180).save(tmp_path / "deep" / "red-left.png")
     one = run(world, photo, show_attention=tmp_path / "one.png")
-    assert one.captions[0].attention == tmp_path / "one.png"
+    assert one.captions[0].drawing == tmp_path / "one.png"
     two = run(world, photo, tmp_path / "deep", show_attention=tmp_path / "two", against=world / "photos")
-    assert [c.attention.name for c in two.captions if c.attention] == ["red-left.png", "red-left-2.png"]
+    assert [c.drawing.name for c in two.captions if c.drawing] == ["red-left.png", "red-left-2.png"]
     for drawn in (tmp_path / "one.png", tmp_path / "two" / "red-left-2.png"):
         with Image.open(drawn) as opened:
             assert opened.width == 720 and opened.height > opened.width * 64 // 96
     with pytest.raises(InputError, match="give a folder"):
         run(world, show_attention=tmp_path / "one.png")
-    with pytest.raises(InputError, match="no attention to show"):
+    with pytest.raises(InputError, match="have no attention"):
         run(world, photo, captioner="nt", show_attention=tmp_path / "none.png")
 
 
 def test_drawings_that_cannot_be_written(tmp_path: Path, world: Path) -> None:
     photo = world / "photos" / "red-left.png"
-    with pytest.raises(InputError, match=r"not \.jpg: give .*one\.png, or a folder"):
+    with pytest.raises(InputError, match=r"not \.jpg; give .*one\.png, or a folder"):
         run(world, photo, show_attention=tmp_path / "one.jpg")
     (tmp_path / "file").touch()
     (tmp_path / "folder.png").mkdir()
@@ -142,12 +147,12 @@ def test_drawings_that_cannot_be_written(tmp_path: Path, world: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"captioner": "find"}, "writes no captions"),
+        ({"captioner": "find"}, "not a captioner"),
         ({"captioner": "nowhere"}, "is not a run folder"),
-        ({"matcher": "find"}, "--against FOLDER"),
-        ({"weight": 2.0}, "--weight lies between"),
+        ({"matcher": "find"}, "against=FOLDER"),
+        ({"weight": 2.0}, "`weight` must be between"),
         ({"batch": 0}, "at least 1"),
-        ({"device": "nonsense"}, "--device cpu"),
+        ({"device": "nonsense"}, "device='cpu'"),
     ],
 )
 def test_wrong_wishes_get_a_sentence(world: Path, changes: dict, words: str) -> None:
@@ -156,7 +161,7 @@ def test_wrong_wishes_get_a_sentence(world: Path, changes: dict, words: str) -> 
 
 
 def test_matchers_that_cannot_judge_are_refused(world: Path) -> None:
-    with pytest.raises(InputError, match="matches nothing"):
+    with pytest.raises(InputError, match="not a matcher"):
         run(world, against=world / "photos", matcher=str(world / "nt"))
 
 

@@ -74,5 +74,5 @@ def test_a_small_program_prints_its_error(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_main_prints_flags(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["caption", "x.jpg", "--device", "no-such-device"]) == 1
-    assert "--" in capsys.readouterr().err
+    assert main(["caption", "x.jpg", "--batch", "0"]) == 1
+    assert capsys.readouterr().err == "tellapart caption: --batch must be at least 1, not 0.\n"

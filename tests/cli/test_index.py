@@ -9,17 +9,19 @@ import pytest
 import torch
 
 from photo_world import make_world
-from tellapart.cli.api import IndexOptions, SearchOptions, index, search
+from tellapart.cli.index import IndexOptions, index
 from tellapart.cli.main import main
+from tellapart.cli.search import SearchOptions, search
 from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
+from tellapart.inference.matching import load_matcher
+from tellapart.inference.texts import as_texts
 from tellapart.papers.recipes import find_recipe
 from tellapart.runs.context import context_for
 from tellapart.runs.run import open_run
-from tellapart.search.embedder import Embedder
+from tellapart.search.embedder import open_embedder
 from tellapart.search.query import Found
-from tellapart.search.rerank import Reranker
-from tellapart.search.sentences import as_texts
+from tellapart.search.rerank import rerank
 from tellapart.search.store import open_store
 from tellapart.training.train import TrainSettings, train_recipe
 
@@ -52,7 +54,7 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str,
 
 
 def test_vectors_are_the_matchers_own(world: Path) -> None:
-    """Though the photos were shown once, as the captioner's grid: the mean of the grid is the matcher's vector."""
+    """Though features are extracted once, as the captioner's grid: the mean of the grid is the matcher's vector."""
     run, pack = open_run(world / "find"), Pack(world / "pack")
     with torch.no_grad():
         images = context_for(run, pack).batches.images(np.arange(len(pack.images)))
@@ -93,12 +95,12 @@ def test_a_second_run_has_nothing_to_do(world: Path, capsys: pytest.CaptureFixtu
 
 
 def test_scan_orders_the_shortlist(world: Path) -> None:
-    """With the whole say, the order is that of SCAN's own scores; a photo that is gone comes last."""
+    """With share 1, the order is that of SCAN's own scores; a photo that is gone comes last."""
     plain = SearchOptions(str(world / "index"), "the ball is white", count=12)
     found = search(plain)
-    reranker = Reranker(str(world / "scan"))
+    scan = load_matcher(world / "scan", "cpu")
     gone = Found(str(world / "photos" / "gone.png"), 0.9, None, str(world / "photos"), None, 1, 1)
-    ordered = reranker.rerank([gone, *found], "the ball is white", share=1.0)
+    ordered = rerank(scan, [gone, *found], "the ball is white", share=1.0)
     run, pack = open_run(world / "scan"), Pack(world / "pack")
     with torch.no_grad():
         images = context_for(run, pack).batches.images(np.arange(len(pack.images)))
@@ -110,21 +112,21 @@ def test_scan_orders_the_shortlist(world: Path) -> None:
     assert ordered[-1].path == gone.path
     by_verb = search(SearchOptions(str(world / "index"), "the ball is white", rerank=str(world / "scan"), count=3))
     assert len(by_verb) == 3
-    assert [one.path for one in reranker.rerank(found, "the ball is white", share=0.0)] == [one.path for one in found]
+    assert [one.path for one in rerank(scan, found, "the ball is white", share=0.0)] == [one.path for one in found]
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["search", "{world}/nowhere", "a dog"], "There is no index at"),
+        (["search", "{world}/nowhere", "a dog"], "No index at"),
         (["search", "{world}/index"], "Nothing to search for"),
-        (["search", "{world}/index", "zebra"], "No word of 'zebra' is known"),
-        (["search", "{world}/index", "a ball", "--after", "yesterday"], "takes a day such as"),
+        (["search", "{world}/index", "zebra"], "knows no word of 'zebra'"),
+        (["search", "{world}/index", "a ball", "--after", "yesterday"], "--after must be a day such as"),
         (
             ["search", "{world}/index", "--like", "{world}/photos/red-left.png", "--rerank", "{world}/scan"],
-            "reads words",
+            "--rerank compares photos with a text",
         ),
-        (["search", "{world}/index", "a ball", "--matcher", "{world}/nt"], "matches nothing"),
+        (["search", "{world}/index", "a ball", "--matcher", "{world}/nt"], "not a matcher"),
         (["search", "{world}/index", "a ball", "--matcher", "{world}/other"], "was made by another matcher"),
         (["index", "{world}/photos", "--out", "{world}/index", "--matcher", "{world}/scan"], "many vectors"),
         (["index", "{world}/photos", "--out", "{world}/index", "--matcher", "{world}/other"], "another matcher"),
@@ -140,16 +142,18 @@ def test_mistakes_get_a_sentence(
     assert said in capsys.readouterr().err
 
 
-def test_a_captioner_that_sees_otherwise_looks_for_itself(world: Path) -> None:
-    """A matcher of grids beside a captioner of vectors: two looks, and the captions stay with their photos."""
+def test_a_captioner_of_other_features_extracts_its_own(world: Path) -> None:
+    """A matcher of grids beside a captioner of vectors: each has features, and captions stay with their photos."""
     photos = sorted((world / "photos").glob("*.png"))
     train(world, "grid", "vse++", "epochs=1", features="lite0-grid")
-    apart = Embedder(str(world / "grid"), str(world / "nt"))
+    apart = open_embedder(str(world / "grid"), str(world / "nt"))
     assert apart.caption_extractor is not None
-    told = {photos[p].name: c for some in apart.photos(photos) for p, c in zip(some.places, some.captions or [])}
-    together = Embedder(str(world / "find"), str(world / "nt"))
+    captions = {
+        photos[p].name: c for some in apart.embed_photos(photos) for p, c in zip(some.places, some.captions or [])
+    }
+    together = open_embedder(str(world / "find"), str(world / "nt"))
     assert together.caption_extractor is None
-    for some in together.photos(photos):
-        assert [told[photos[place].name] for place in some.places] == some.captions
-    with pytest.raises(InputError, match="no such file"):
-        apart.image(world / "photos" / "nowhere.png")
+    for some in together.embed_photos(photos):
+        assert [captions[photos[place].name] for place in some.places] == some.captions
+    with pytest.raises(InputError, match="does not exist"):
+        apart.embed_image(world / "photos" / "nowhere.png")

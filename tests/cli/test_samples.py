@@ -72,8 +72,8 @@ def test_the_demo_tells_photos_and_names_the_page(
     ("photo", "named"), [("chelsea.png", {"cat", "cats", "kitten"}), ("coffee.png", {"cup", "cups", "coffee"})]
 )
 def test_the_bundled_captioner_names_what_it_sees(photo: str, named: set[str]) -> None:
-    (told,) = samples.tell(samples.sample_photos([photo]))
-    assert named & set(told.split()), told
+    (caption,) = samples.sample_captions(samples.sample_photos([photo]))
+    assert named & set(caption.split()), caption
 
 
 @needs_weights

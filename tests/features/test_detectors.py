@@ -11,7 +11,8 @@ from tellapart.core.errors import InputError
 from tellapart.data.join import CorpusFilter, join_unpaired
 from tellapart.data.pack import Pack
 from tellapart.features.detectors import detect, label_scores, load_detector
-from tellapart.inference.feature_extractor import FeatureExtractor, look_of
+from tellapart.inference.feature_extractor import FeatureExtractor
+from tellapart.inference.feature_spec import feature_spec
 from unpaired_packs import corpus_pack
 
 transformers = pytest.importorskip("transformers")
@@ -104,11 +105,11 @@ def test_named_regions_of_a_photo_are_those_of_extract(tmp_path: Path, detector:
         workers=1,
     )
     (store,) = extract(options)
-    look = look_of({"name": store.name, "rows": store.most_rows, **store.facts}, "run")
-    assert look.names == tuple(store.label_names) and look.width == 1280 + len(look.names)
-    seen = FeatureExtractor(look, workers=1).images(pack.image_path(1)).features[0]
+    spec = feature_spec({"name": store.name, "rows": store.most_rows, **store.facts}, "run")
+    assert spec.names == tuple(store.label_names) and spec.width == 1280 + len(spec.names)
+    seen = FeatureExtractor(spec, workers=1).extract_one(pack.image_path(1)).features[0]
     rows = 4 + 49 * cells
-    assert store.most_rows == look.rows == rows and look.regions == 4
+    assert store.most_rows == spec.rows == rows and spec.regions == 4
     np.testing.assert_allclose(seen, store.values[rows : 2 * rows].astype(np.float32), rtol=2e-3, atol=2e-3)
     assert seen[:, 1280:].any()
 

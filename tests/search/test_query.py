@@ -19,7 +19,7 @@ pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tella
 
 
 @pytest.fixture
-def photos(tmp_path: Path) -> Store:
+def embed_photos(tmp_path: Path) -> Store:
     """red (2018), green (2019) and blue (no date) photos, and a yellow one in a folder of its own."""
     folder = tmp_path / "photos"
     paint(folder / "red.jpg", (250, 0, 0), "2018:01:01 10:00:00")
@@ -39,7 +39,7 @@ def test_words_images_and_filters(photos: Store, in_memory: bool, monkeypatch: p
     if not in_memory:
         monkeypatch.setattr(query, "IN_MEMORY", 0)
     searcher = Searcher(photos)
-    red, green, blue = Colours().words(["red", "green", "blue"])
+    red, green, blue = Colours().embed_texts(["red", "green", "blue"])
     found = searcher.nearest(red, 2)
     assert names(found) == ["red", "yellow"] and found[0].score == pytest.approx(1, abs=1e-3)
     assert found[0].caption == "red" and (found[0].width, found[0].height) == (40, 24)
@@ -57,7 +57,7 @@ def test_words_images_and_filters(photos: Store, in_memory: bool, monkeypatch: p
 
 def test_an_open_searcher_sees_changes(photos: Store) -> None:
     searcher = Searcher(photos)
-    red = Colours().words(["red"])[0]
+    red = Colours().embed_texts(["red"])[0]
     path = searcher.nearest(red, 1)[0].path
     photos.edit(path, "a red thing")
     assert searcher.nearest(red, 1)[0].caption == "a red thing"
@@ -136,7 +136,7 @@ def test_captions_in_words_the_matcher_does_not_know_are_no_questions(photos: St
 
 
 def test_sheets(photos: Store, tmp_path: Path) -> None:
-    found = Searcher(photos).nearest(Colours().words(["red"])[0], 4)
+    found = Searcher(photos).nearest(Colours().embed_texts(["red"])[0], 4)
     Path(found[1].path).unlink()  # gone since it was indexed: left out
     write_sheet(found, "red <things>", tmp_path / "sheet.png")
     with Image.open(tmp_path / "sheet.png") as sheet:

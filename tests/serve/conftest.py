@@ -24,7 +24,7 @@ TRAINING = (
 def served_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """FOLDER/photos, /tell (a captioner with attention), /find (a matcher) and /index. Tests only read it."""
     from photo_world import make_world
-    from tellapart.cli.api import IndexOptions, index
+    from tellapart.cli.index import IndexOptions, index
     from tellapart.papers.recipes import find_recipe
     from tellapart.training.train import TrainSettings, train_recipe
 
@@ -46,6 +46,6 @@ def own_index(served_world: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def embedder(served_world: Path) -> "Embedder":
-    from tellapart.search.embedder import Embedder
+    from tellapart.search.embedder import open_embedder
 
-    return Embedder(str(served_world / "find"), str(served_world / "tell"))
+    return open_embedder(str(served_world / "find"), str(served_world / "tell"))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import tellapart.serve.app
-from tellapart.cli.api import IndexOptions, index
+from tellapart.cli.index import IndexOptions, index
 from tellapart.search.embedder import Embedder
 from tellapart.search.query import Filters
 from tellapart.search.store import open_store
@@ -90,7 +90,7 @@ def test_copies_of_one_photo_do_not_hide_the_others(served_world: Path, embedder
     index(IndexOptions((photos,), str(tmp_path / "index"), matcher, "none", progress=False))
     library = PhotoLibrary(open_store(str(tmp_path / "index")), embedder)
     assert len(library.search("a red ball", "", 8, Filters())) == 8
-    assert len(library.nearest(embedder.image(photos / "red-left.png"), 20)) == 12
+    assert len(library.nearest(embedder.embed_image(photos / "red-left.png"), 20)) == 12
 
 
 def test_photos_by_id(reader: TestClient, served_world: Path) -> None:

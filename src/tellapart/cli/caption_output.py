@@ -1,6 +1,6 @@
-"""Where captions go while they are being made: a line, a text file beside the photo, a CSV row, a drawing.
+"""Where `tellapart caption` writes captions: a line, a text file next to the photo, a CSV row, a drawing.
 
-Each is written as soon as it is there, so that an interrupted run keeps what it has.
+Each caption is written as soon as it is generated, so that an interrupted run keeps those it has.
 """
 
 from __future__ import annotations
@@ -13,51 +13,42 @@ from typing import Any, TextIO
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import write_text
-from tellapart.core.types import Images
 from tellapart.images.opening import open_image
-from tellapart.inference.caption_generator import Sentences
-from tellapart.report.attention import attention_of_caption, draw_attention, save_drawing
-from tellapart.text.vocabulary import Vocabulary
+from tellapart.inference.caption import Caption
+from tellapart.report.attention import draw_attention, save_drawing
 
 HEADER = ("image", "caption")
 
 
 @dataclass(frozen=True)
 class CaptionedPhoto:
-    """A photo and its sentence."""
+    """A photo, its caption, and where its attention was drawn."""
 
     photo: Path
-    caption: str
-    log_probability: float
-    """ln p(caption | photo)."""
-    likeliest: str | None = None
-    """With --against: the likeliest sentence, told or not."""
-    found: float | None = None
-    """With --against: how sure the caption finds its photo among the neighbours, 0 … 1."""
-    attention: Path | None = None
-    """Where the drawing is."""
+    caption: Caption
+    drawing: Path | None = None
 
     def plain(self) -> dict[str, Any]:
-        """For JSON, without what was not asked for."""
-        values = {**vars(self), "photo": str(self.photo), "attention": self.attention and str(self.attention)}
+        """For JSON, without the fields that were not requested."""
+        values = {
+            "photo": str(self.photo),
+            "caption": self.caption.text,
+            "log_probability": self.caption.log_probability,
+            "likeliest": self.caption.likeliest,
+            "found": self.caption.posterior,
+            "attention": None if self.drawing is None else str(self.drawing),
+        }
         return {name: value for name, value in values.items() if value is not None}
 
 
 class Outputs:
-    """All places a caption is written to. `left_alone` names what was there already and not to be replaced."""
+    """All places that a caption is written to. `not_written` lists files that exist and were not to be replaced."""
 
     def __init__(
-        self,
-        vocabulary: Vocabulary,
-        drawings: Path | None,
-        sidecar: bool,
-        table: Path | None,
-        overwrite: bool,
-        lines: TextIO | None,
+        self, drawings: Path | None, sidecar: bool, table: Path | None, overwrite: bool, lines: TextIO | None
     ) -> None:
-        self.vocabulary, self.drawings, self.sidecar, self.overwrite = vocabulary, drawings, sidecar, overwrite
-        self.lines = lines
-        self.left_alone: list[str] = []
+        self.drawings, self.sidecar, self.overwrite, self.lines = drawings, sidecar, overwrite, lines
+        self.not_written: list[str] = []
         self._written: set[Path] = set()
         self._file: TextIO | None = None
         if table is not None:
@@ -65,7 +56,7 @@ class Outputs:
                 table.parent.mkdir(parents=True, exist_ok=True)
                 self._file = table.open("w", encoding="utf-8", newline="")
             except OSError as error:
-                raise InputError(f"{table} cannot be written ({error.strerror}); choose another --csv.") from error
+                raise InputError(f"{table} cannot be written ({error.strerror}); choose another `csv`.") from error
             csv.writer(self._file).writerow(HEADER)
 
     def __enter__(self) -> Outputs:
@@ -77,43 +68,37 @@ class Outputs:
         if self._file is not None:
             self._file.close()
 
-    def write(self, photo: Path, sentences: Sentences, images: Images, row: int) -> CaptionedPhoto:
-        text = sentences.texts[row]
+    def write(self, photo: Path, caption: Caption) -> CaptionedPhoto:
+        """Write one caption everywhere."""
         if self.lines is not None:
-            # On a terminal the progress bar minds what is printed; a pipe or file gets the lines straight.
-            print(f"{photo}\t{text}", file=None if self.lines.isatty() else self.lines, flush=True)
+            # On a terminal, print through the progress bar; a pipe or file gets the lines directly.
+            print(f"{photo}\t{caption}", file=None if self.lines.isatty() else self.lines, flush=True)
         if self._file is not None:
-            csv.writer(self._file).writerow((str(photo), text))
+            csv.writer(self._file).writerow((str(photo), caption.text))
             self._file.flush()
         if self.sidecar:
-            self._beside(photo, text)
-        return CaptionedPhoto(
-            photo,
-            text,
-            sentences.log_probability[row],
-            None if sentences.plain is None else sentences.plain[row],
-            None if sentences.found is None else sentences.found[row],
-            None if self.drawings is None else self._draw(photo, sentences, images, row, self.drawings),
-        )
+            self._write_sidecar(photo, caption.text)
+        return CaptionedPhoto(photo, caption, self._draw(photo, caption))
 
-    def _beside(self, photo: Path, text: str) -> None:
+    def _write_sidecar(self, photo: Path, text: str) -> None:
         path = photo.with_suffix(".txt")
         if path in self._written or (path.exists() and not self.overwrite) or path == photo:
             hint = "" if path in self._written or path == photo else ", --overwrite replaces it"
-            self.left_alone.append(f"the text file {path} for {photo}: it is there already{hint}")
+            self.not_written.append(f"the text file {path} for {photo}: it exists{hint}")
             return
         try:
             write_text(path, text + "\n")
         except OSError as error:
-            raise InputError(f"{path} cannot be written ({error.strerror}); use --csv FILE instead.") from error
+            raise InputError(f"{path} cannot be written ({error.strerror}); use `csv=FILE` instead.") from error
         self._written.add(path)
 
-    def _draw(self, photo: Path, sentences: Sentences, images: Images, row: int, out: Path) -> Path:
-        path, number = out, 1
+    def _draw(self, photo: Path, caption: Caption) -> Path | None:
+        if self.drawings is None or caption.attention is None:
+            return None
+        path, number = self.drawings, 1
         while path.suffix.lower() != ".png" or path in self._written:
-            path = out / (photo.stem + ("" if number == 1 else f"-{number}") + ".png")
+            path = self.drawings / (photo.stem + ("" if number == 1 else f"-{number}") + ".png")
             number += 1
-        attention = attention_of_caption(sentences.decoded, images, row, self.vocabulary)
-        save_drawing(draw_attention(open_image(photo), attention), path)
+        save_drawing(draw_attention(open_image(photo), caption.attention), path)
         self._written.add(path)
         return path

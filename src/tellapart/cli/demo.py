@@ -16,7 +16,7 @@ from tellapart.cli.evaluate import EvaluateOptions, evaluate
 from tellapart.cli.extract import ExtractOptions, extract
 from tellapart.cli.index import IndexOptions, index
 from tellapart.cli.report import ReportOptions, report
-from tellapart.cli.samples import EVERYDAY, sample_photos, tell
+from tellapart.cli.samples import EVERYDAY, sample_captions, sample_photos
 from tellapart.cli.serve import ServeOptions
 from tellapart.data.scenes import make_scenes
 from tellapart.papers.recipes import find_recipe
@@ -67,8 +67,8 @@ def photos_demo(out: Path) -> str | None:
     folder.mkdir(parents=True)
     photos = [Path(shutil.copy(photo, folder)) for photo in sample_photos(list(EVERYDAY))]
     print("\nReal photos, told by the captioner that comes with the package:")
-    for photo, told in zip(photos, tell(photos)):
-        print(f"  {photo.name.partition('.')[0]:16} {told}")
+    for photo, caption in zip(photos, sample_captions(photos)):
+        print(f"  {photo.name.partition('.')[0]:16} {caption}")
     index(IndexOptions((folder,), str(index_), progress=False))
     page = ServeOptions(str(index_))
     address = f"http://{page.host}:{page.port}/"

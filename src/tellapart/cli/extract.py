@@ -14,7 +14,7 @@ from tellapart.data.feature_store import FeatureStore
 from tellapart.features.extract import extract_features
 from tellapart.features.importers.importing import import_features
 from tellapart.features.region_choice import RegionSettings
-from tellapart.inference.feature_extractor import look_of
+from tellapart.inference.feature_spec import feature_spec
 from tellapart.runs.bundled import run_folder
 
 SET_BY_LIKE = ("backbone", "kind", "resize", "regions_from", "count", "named", "cut", "cells")
@@ -106,15 +106,15 @@ def _like_run(options: ExtractOptions) -> ExtractOptions:
     folder = run_folder(options.like)
     if not (folder / "data.json").is_file():
         raise InputError(f"{folder} is not a run folder: it has no data.json. Give a run of `tellapart train`.")
-    look = look_of(read_json(folder / "data.json")["features"], folder)
-    alike = replace(options, backbone=look.backbone, kind=look.kind, resize=look.resize)
-    if look.kind != "regions":
+    spec = feature_spec(read_json(folder / "data.json")["features"], folder)
+    alike = replace(options, backbone=spec.backbone, kind=spec.kind, resize=spec.resize)
+    if spec.kind != "regions":
         return alike
     return replace(
         alike,
-        regions_from=look.regions_from,
-        count=look.regions,
-        named=bool(look.names),
-        cut=look.cut,
-        cells=bool(look.cells),
+        regions_from=spec.regions_from,
+        count=spec.regions,
+        named=bool(spec.names),
+        cut=spec.cut,
+        cells=bool(spec.cells),
     )

@@ -63,19 +63,11 @@ def sample_photos(names: Sequence[str]) -> list[Path]:
     return photos
 
 
-def tell(photos: Sequence[Path], captioner: str = "bundled:captioner") -> list[str]:
-    """The likeliest sentence of each photo, as `tellapart caption` tells it."""
-    from tellapart.inference.caption_generator import open_caption_generator
-    from tellapart.inference.feature_extractor import FeatureExtractor
+def sample_captions(photos: Sequence[Path], captioner: str = "bundled:captioner") -> list[str]:
+    """The likeliest caption of each photo, as `tellapart caption` generates it."""
+    from tellapart.inference.captioning import load_captioner
 
-    generator = open_caption_generator(captioner)
-    extractor = FeatureExtractor(generator.look)
-    told: dict[int, str] = {}
-    for looked in extractor.look_at(photos, 32):
-        if looked.faults:
-            raise InputError("; ".join(looked.faults.values()))
-        told |= zip(looked.photos, generator.tell(looked.images).texts)
-    return [told[place] for place in range(len(photos))]
+    return [caption.text for caption in load_captioner(captioner, "cpu").caption(photos)]
 
 
 def as_page(captions: dict[str, str]) -> str:
@@ -95,7 +87,7 @@ def main() -> int:
         print(f"{options.out} is not written: this installation brings no captioner of its own.")
         return 0
     names = [*EVERYDAY, *OTHERS]
-    return exit_code(lambda: write_text(options.out, as_page(dict(zip(names, tell(sample_photos(names)))))))
+    return exit_code(lambda: write_text(options.out, as_page(dict(zip(names, sample_captions(sample_photos(names)))))))
 
 
 if __name__ == "__main__":

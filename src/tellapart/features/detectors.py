@@ -24,6 +24,7 @@ from tellapart.data.pack import Detections, Pack
 from tellapart.features.backbones import IMAGENET_MEAN, IMAGENET_STD
 from tellapart.images.decoding import read_image
 from tellapart.images.opening import UnreadableImage
+from tellapart.images.sources import ImageSource
 
 CHUNK = 32
 """Images between two writes."""
@@ -45,10 +46,10 @@ class Detector:
     """The detector was trained on squashed images of `shortest` pixels a side."""
 
     @torch.inference_mode()
-    def detect(self, path: Path, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    def detect(self, source: ImageSource, count: int) -> tuple[Tensor, Tensor, Tensor]:
         """The `count` best boxes [R, 4] as x1 y1 x2 y2 in fractions, their scores [R] and labels [R]."""
         device = next(self.network.parameters()).device
-        image = torch.from_numpy(read_image(path, self.shortest)).permute(2, 0, 1).unsqueeze(0)  # [1, 3, H, W]
+        image = torch.from_numpy(read_image(source, self.shortest)).permute(2, 0, 1).unsqueeze(0)  # [1, 3, H, W]
         image = F.interpolate(image, self._size(image), mode="bilinear", antialias=True).to(device)
         mean, std = (torch.tensor(values, device=device).view(1, 3, 1, 1) for values in (self.mean, self.std))
         outputs = self.network(pixel_values=(image / 255 - mean) / std)

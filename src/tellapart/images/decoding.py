@@ -21,6 +21,7 @@ from tellapart.images.checking import DECODING_ERRORS
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.orientation import upright
 from tellapart.images.preprocessing import Interpolation, Preprocessing
+from tellapart.images.sources import ImageSource, name_of, opened
 
 Resize = Literal["squash", "crop"]
 Box = tuple[float, float, float, float]
@@ -37,11 +38,11 @@ class Square:
     """The part of the image that the square shows, in fractions of width and height."""
 
 
-def read_square(path: Path, preprocessing: Preprocessing, resize: Resize) -> Square:
+def read_square(source: ImageSource, preprocessing: Preprocessing, resize: Resize) -> Square:
     """Open, turn upright, and resize one image."""
     size = preprocessing.size
     short = size if resize == "squash" else round(size / preprocessing.crop)
-    image = _channels_last(read_image(path, short))
+    image = _channels_last(read_image(source, short))
     if resize == "squash":
         return Square(_resized(image, size, size, preprocessing.interpolation)[0], WHOLE)
     image, (x, y, across, down) = _middle(image)
@@ -87,17 +88,18 @@ def read_part(path: Path, size: int, part: Box) -> Tensor:  # [3, S, S] uint8
     return _resized(whole[:, :, top:bottom, left:right].contiguous(), size, size, "bilinear")[0]
 
 
-def read_image(path: Path, short: int) -> np.ndarray:
-    """An image upright in RGB [H, W, 3]; a JPEG is decoded at the smallest scale that keeps `short` pixels a side."""
+def read_image(source: ImageSource, short: int) -> np.ndarray:
+    """An image upright in RGB [H, W, 3]; JPEG files are decoded at the smallest scale with `short` pixels a side."""
+    name = name_of(source) or "An image in memory"
     try:
-        with Image.open(path) as opened:
-            if opened.format == "JPEG":
-                opened.draft("RGB", (short, short))
-            return np.array(upright(opened))
+        with opened(source) as image:
+            if image.format == "JPEG" and image is not source:
+                image.draft("RGB", (short, short))
+            return np.array(upright(image))
     except FileNotFoundError as error:
-        raise UnreadableImage(f"{path} does not exist") from error
+        raise UnreadableImage(f"{name} does not exist") from error
     except (*DECODING_ERRORS, Image.DecompressionBombError) as error:
-        raise UnreadableImage(f"{path} cannot be opened as an image ({error})") from error
+        raise UnreadableImage(f"{name} cannot be opened as an image ({error})") from error
 
 
 def stacked(squares: Sequence[Square]) -> Tensor:

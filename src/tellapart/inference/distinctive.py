@@ -1,12 +1,12 @@
-"""The caption that tells its image apart from the images around it.
+"""The caption that identifies its image among similar images.
 
-Beam search proposes likely sentences; each is then asked how well it finds its own image among the neighbours:
+Beam search proposes likely captions c of an image I. Each is scored by how well it identifies I among its neighbours:
 
     ln p(I | c) = ln [p(c|I) / sum over J in {I} and neighbours of p(c|J)]       by the captioner itself, or
                 = ln softmax over the same images of score(J, c) / temperature  by a matcher
 
-and the sentence with the best (1 - weight) ln p(c|I) + weight ln p(I|c) is told. No paper has this; it is
-Bayes' rule with every image as likely as any other.
+The caption with the highest (1 - weight) ln p(c|I) + weight ln p(I|c) is chosen. No paper has this; it is Bayes' rule
+with a uniform prior over the images.
 """
 
 from __future__ import annotations
@@ -24,21 +24,23 @@ from tellapart.models.decoding import Constraints, Decoded, beams, log_prob, wit
 from tellapart.models.decoding.sampling import UNCONSTRAINED
 from tellapart.text.vocabulary import PAD
 
+NO_OTHERS = "A distinctive caption needs at least one other image to compare with; give more images."
+
 
 @dataclass(frozen=True)
-class Told:
-    """The chosen sentences and what decided: both logarithms, for the chosen and for all that were proposed."""
+class DistinctiveCaptions:
+    """The chosen captions with both log-probabilities, and those of all proposed captions."""
 
     decoded: Decoded  # [I] rows
-    likely: Tensor  # [I] ln p(c|I) of the chosen
-    distinctive: Tensor  # [I] ln p(I|c) of the chosen
+    log_probability: Tensor  # [I] ln p(c|I) of the chosen
+    log_posterior: Tensor  # [I] ln p(I|c) of the chosen
     proposed: Decoded  # [I * width] rows, image by image, likeliest first
-    proposed_distinctive: Tensor  # [I, width]
+    proposed_log_posterior: Tensor  # [I, width]
     chosen: Tensor  # [I] which of the proposed
 
 
 @torch.no_grad()
-def tell_apart(
+def distinctive_captions(
     captioner: Captioner,
     images: Images,
     among: Images,
@@ -49,17 +51,17 @@ def tell_apart(
     temperature: float = 0.05,
     max_words: int = 20,
     constraints: Constraints = UNCONSTRAINED,
-) -> Told:
-    """One sentence an image that is likely and finds its image among `among.select(neighbours[i])`.
+) -> DistinctiveCaptions:
+    """One caption per image that is likely and identifies its image among `among.select(neighbours[i])`.
 
-    neighbours: [I, M] rows of `among`; the image itself must not be among them (`nearest` sees to that).
-    weight: 0 tells what is likeliest, 1 what is most distinctive.
-    matcher: judges in the captioner's stead; it must share the captioner's vocabulary and features.
+    neighbours: [I, M] rows of `among`; the image itself must not be among them (`nearest` leaves it out).
+    weight: 0 chooses the likeliest caption, 1 the most distinctive.
+    matcher: scores captions instead of the captioner; it must share the captioner's vocabulary and features.
     """
     if not 0 <= weight <= 1:
-        raise InputError(f"The weight between likely and distinctive lies in [0, 1], not {weight}.")
+        raise InputError(f"`weight` must be between 0 (likeliest) and 1 (most distinctive), not {weight}.")
     if neighbours.shape[1] == 0:
-        raise InputError("To tell an image apart takes at least one other image; give a folder with more.")
+        raise InputError(NO_OTHERS)
     proposed = beams(captioner, images, width, max_words=max_words, constraints=constraints)
     likely = proposed.log_probability.view(len(images), width)
     tokens = with_start(proposed.tokens)  # [I * width, T]
@@ -69,31 +71,24 @@ def tell_apart(
     else:
         own, others = _matcher_scores(matcher, images, among, neighbours, tokens, width)
         own, others = own / temperature, others / temperature
-    found = functional.log_softmax(torch.cat([own.unsqueeze(2), others], 2), 2)[:, :, 0]  # [I, width] ln p(I|c)
-    # A place of the beam that held no sentence is never told: 0 times minus infinity would be no number.
-    value = ((1 - weight) * likely + weight * found).masked_fill(torch.isinf(likely), -torch.inf)
+    posterior = functional.log_softmax(torch.cat([own.unsqueeze(2), others], 2), 2)[:, :, 0]  # [I, width] ln p(I|c)
+    # An empty place of the beam is never chosen: 0 times minus infinity would be NaN.
+    value = ((1 - weight) * likely + weight * posterior).masked_fill(torch.isinf(likely), -torch.inf)
     chosen = value.argmax(1)
     row = torch.arange(len(images), device=chosen.device)
-    return Told(proposed.select(row * width + chosen), likely[row, chosen], found[row, chosen], proposed, found, chosen)
-
-
-def nearest(images: Images, among: Images, count: int, same_within: float = 1e-6) -> Tensor:
-    """The `count` rows of `among` most like each image [I, count] by cosine of pooled features, itself left out.
-
-    An image of `among` whose pooled features, at length one, lie within `same_within` is the image itself.
-    """
-    ours = functional.normalize(images.pooled(), dim=1)
-    theirs = functional.normalize(among.pooled(), dim=1)
-    alike = ours @ theirs.T  # [I, A]
-    same = torch.cdist(ours, theirs, compute_mode="donot_use_mm_for_euclid_dist") < same_within
-    order = alike.masked_fill(same, -torch.inf).sort(dim=1, descending=True)
-    room = int((~same).sum(1).min())
-    return order.indices[:, : min(count, room)]
+    return DistinctiveCaptions(
+        proposed.select(row * width + chosen),
+        likely[row, chosen],
+        posterior[row, chosen],
+        proposed,
+        posterior,
+        chosen,
+    )
 
 
 def _captioner_scores(captioner: Captioner, among: Images, neighbours: Tensor, tokens: Tensor, width: int) -> Tensor:
-    """ln p(c|J) [I, width, M] of each image's sentences given each of its neighbours, one neighbour at a time."""
-    own = torch.arange(len(neighbours), device=tokens.device).repeat_interleave(width)  # whose sentence
+    """ln p(c|J) [I, width, M] of each image's captions given each of its neighbours, one neighbour at a time."""
+    own = torch.arange(len(neighbours), device=tokens.device).repeat_interleave(width)  # whose caption
     columns = []
     for place in range(neighbours.shape[1]):
         images = among.select(neighbours[:, place])
@@ -104,7 +99,7 @@ def _captioner_scores(captioner: Captioner, among: Images, neighbours: Tensor, t
 def _matcher_scores(
     matcher: Matcher, images: Images, among: Images, neighbours: Tensor, tokens: Tensor, width: int
 ) -> tuple[Tensor, Tensor]:
-    """A matcher's scores of each image's sentences with the image [I, width] and its neighbours [I, width, M]."""
+    """A matcher's scores of each image's captions with the image [I, width] and its neighbours [I, width, M]."""
     texts = matcher.encode_text(Texts(tokens, (tokens != PAD).sum(1)))
     rows = torch.arange(len(tokens), device=tokens.device)
     owner = rows // width

@@ -6,18 +6,13 @@ Works for regions and for grid cells alike: a heat map adds up, at every pixel, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from tellapart.core.errors import InputError
-from tellapart.core.protocols import Captioner
-from tellapart.core.types import Images
-from tellapart.models.decoding import Decoded, greedy
-from tellapart.text.vocabulary import END, PAD, Vocabulary
+from tellapart.inference.attention import CaptionAttention
 
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw
@@ -30,79 +25,10 @@ LABEL = 22
 BACKGROUND = "white"
 
 
-@dataclass(frozen=True)
-class AttentionSupervision:
-    """A caption and where its words looked."""
-
-    words: tuple[str, ...]
-    attention: np.ndarray  # [T, R]; rows may add up to less than one where the model looked away
-    boxes: np.ndarray  # [R, 4] fractions of width and height
-    nouns: tuple[bool, ...]
-
-    def __post_init__(self) -> None:
-        if self.attention.shape != (len(self.words), len(self.boxes)) or len(self.nouns) != len(self.words):
-            raise InputError(
-                f"{len(self.words)} words, {len(self.nouns)} noun marks, {len(self.boxes)} boxes and attention of "
-                f"shape {self.attention.shape} do not belong together."
-            )
-
-    def box_of(self, word: int) -> np.ndarray:
-        """The box looked at most [4]."""
-        return self.boxes[int(self.attention[word].argmax())]
-
-    @property
-    def colours(self) -> list[str | None]:
-        """One colour a noun, in the order they are said; None for other words."""
-        order = np.cumsum(self.nouns) - 1
-        return [COLOURS[int(n) % len(COLOURS)] if noun else None for n, noun in zip(order, self.nouns)]
-
-
-@torch.no_grad()
-def attention_of(
-    model: object,
-    images: Images,
-    vocabulary: Vocabulary,
-    nouns: Sequence[bool] | np.ndarray | None = None,
-    max_words: int = 20,
-) -> AttentionSupervision:
-    """Let a captioner speak greedily about one image; `nouns` [V] marks the vocabulary's nouns. Left out, a tagger
-    reads the sentence."""
-    if not isinstance(model, Captioner):
-        raise InputError(f"{type(model).__name__} writes no captions, so there is no attention to draw.")
-    if len(images) != 1 or images.boxes is None:
-        raise InputError("Attention is drawn for one image, with features that have boxes (grid or regions).")
-    if not looks(model):
-        raise InputError(f"{type(model).__name__} looks at nothing, so there is no attention to draw.")
-    return attention_of_caption(greedy(model, images, max_words), images, 0, vocabulary, nouns)
-
-
-def looks(model: object) -> bool:
-    """Whether a captioner attends to an image's rows: one that sees the image once has no keys in its state."""
-    return isinstance(model, Captioner) and "keys" in getattr(model, "image_state", ())
-
-
-def attention_of_caption(
-    said: Decoded,
-    images: Images,
-    row: int,
-    vocabulary: Vocabulary,
-    nouns: Sequence[bool] | np.ndarray | None = None,
-) -> AttentionSupervision:
-    """Where the words of sentence `row` looked in image `row`; for sentences of any decoder."""
-    if said.attention is None or images.boxes is None:
-        raise InputError("This captioner looks at nothing in particular, so there is no attention to draw.")
-    ids = said.tokens[row].tolist()
-    ids = [index for index in (ids[: ids.index(END)] if END in ids else ids) if index != PAD]
-    real = images.mask[row].cpu()
-    attention = said.attention[row, : len(ids)].cpu()[:, real].numpy()
-    words = tuple(vocabulary.words[index] for index in ids)
-    if nouns is None:
-        from tellapart.text.nouns import mark_nouns
-
-        marks = tuple(bool(mark) for mark in mark_nouns([words])[0])
-    else:
-        marks = tuple(bool(nouns[index]) for index in ids)
-    return AttentionSupervision(words, attention, images.boxes[row].cpu()[real].numpy(), marks)
+def noun_colours(attention: CaptionAttention) -> list[str | None]:
+    """One colour per noun, in the order of the words; None for other words."""
+    order = np.cumsum(attention.nouns) - 1
+    return [COLOURS[int(n) % len(COLOURS)] if noun else None for n, noun in zip(order, attention.nouns)]
 
 
 def heat_map(weights: np.ndarray, boxes: np.ndarray, width: int, height: int) -> np.ndarray:
@@ -119,9 +45,7 @@ def heat_map(weights: np.ndarray, boxes: np.ndarray, width: int, height: int) ->
     return heat / heat.max() if heat.max() > 0 else heat
 
 
-def draw_attention(
-    image: Image.Image, attention: AttentionSupervision, title: str = "", width: int = 720
-) -> Image.Image:
+def draw_attention(image: Image.Image, attention: CaptionAttention, title: str = "", width: int = 720) -> Image.Image:
     """The image with nouns and boxes, the caption below it, and the strip of heat maps below that."""
     from PIL import Image, ImageDraw
 
@@ -148,15 +72,17 @@ def draw_attention(
     for number, word in enumerate(attention.words):
         left = MARGIN + (number % columns) * (small_width + 6)
         upper = top + 10 + (number // columns) * (small_height + line + 4)
-        sheet.paste(_lit(small, attention.attention[number], attention.boxes), (left, upper))
-        share = float(attention.attention[number].sum())
+        sheet.paste(_lit(small, attention.weights[number], attention.boxes), (left, upper))
+        share = float(attention.weights[number].sum())
         label = word if share > 0.99 else f"{word} ({share:.0%})"
-        pen.text((left, upper + small_height + 2), label, fill=attention.colours[number] or "black", font=_font(14))
+        pen.text(
+            (left, upper + small_height + 2), label, fill=noun_colours(attention)[number] or "black", font=_font(14)
+        )
     return sheet
 
 
 def draw_comparison(
-    image: Image.Image, attentions: Sequence[tuple[str, AttentionSupervision]], width: int = 560
+    image: Image.Image, attentions: Sequence[tuple[str, CaptionAttention]], width: int = 560
 ) -> Image.Image:
     """Several models' looks at one image, side by side: before and after supervision, say."""
     from PIL import Image
@@ -178,12 +104,12 @@ def save_drawing(drawing: Image.Image, path: Path) -> None:
         raise InputError(f"{path} cannot be written ({error.strerror or error}); choose another place.") from error
 
 
-def _draw_boxes(image: Image.Image, attention: AttentionSupervision) -> None:
+def _draw_boxes(image: Image.Image, attention: CaptionAttention) -> None:
     from PIL import ImageDraw
 
     pen = ImageDraw.Draw(image)
     scale = np.asarray([image.width, image.height, image.width, image.height])
-    for number, colour in enumerate(attention.colours):
+    for number, colour in enumerate(noun_colours(attention)):
         if colour is None:
             continue
         left, upper, right, lower = (attention.box_of(number) * scale).tolist()
@@ -201,7 +127,7 @@ def _draw_boxes(image: Image.Image, attention: AttentionSupervision) -> None:
         pen.text(place, attention.words[number], fill=colour, font=_font(16))
 
 
-def _wrapped(attention: AttentionSupervision, width: int) -> list[list[int]]:
+def _wrapped(attention: CaptionAttention, width: int) -> list[list[int]]:
     """Numbers of the words on each line of the caption."""
     font, used = _font(18), 0.0
     lines: list[list[int]] = [[]]
@@ -216,13 +142,13 @@ def _wrapped(attention: AttentionSupervision, width: int) -> list[list[int]]:
 
 
 def _draw_caption(
-    pen: ImageDraw.ImageDraw, attention: AttentionSupervision, lines: list[list[int]], top: int, line: int
+    pen: ImageDraw.ImageDraw, attention: CaptionAttention, lines: list[list[int]], top: int, line: int
 ) -> int:
     font = _font(18)
     for numbers in lines:
         left = float(MARGIN)
         for number in numbers:
-            pen.text((left, top), attention.words[number], fill=attention.colours[number] or "black", font=font)
+            pen.text((left, top), attention.words[number], fill=noun_colours(attention)[number] or "black", font=font)
             left += font.getlength(attention.words[number] + " ")
         top += line
     return top

@@ -11,8 +11,9 @@ from PIL import Image
 from tellapart.data.pack import Pack
 from tellapart.data.usual_nouns import usual_nouns
 from tellapart.images.orientation import upright
+from tellapart.inference.attention import attends, greedy_attention
 from tellapart.report import page
-from tellapart.report.attention import attention_of, draw_comparison, looks
+from tellapart.report.attention import draw_comparison
 from tellapart.runs.context import context_for
 from tellapart.runs.run import Run
 
@@ -26,7 +27,7 @@ def looks_section(runs: Sequence[Run], pack: Pack, split: str, examples: int, se
     looking = [
         (run, context)
         for run, context in contexts
-        if context.store is not None and context.store.boxes is not None and looks(run.model)
+        if context.store is not None and context.store.boxes is not None and attends(run.model)
     ]
     if not looking:
         return ""
@@ -37,7 +38,7 @@ def looks_section(runs: Sequence[Run], pack: Pack, split: str, examples: int, se
         attentions = [
             (
                 run.folder.name,
-                attention_of(run.model, context.batches.images(np.asarray([image])), run.vocabulary, nouns),
+                greedy_attention(run.model, context.batches.images(np.asarray([image])), run.vocabulary, nouns),
             )
             for run, context in looking
         ]

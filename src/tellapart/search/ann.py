@@ -94,7 +94,7 @@ def search(store: Store, query: np.ndarray, count: int, nprobes: int, where: str
 
 def approximate(store: Store, query: np.ndarray, count: int, nprobes: int) -> np.ndarray:
     found = search(store, query, count, nprobes).select(["path", "_distance"]).with_row_id(True).to_arrow()
-    return found["_rowid"].to_numpy()
+    return np.asarray(found["_rowid"].to_numpy())
 
 
 def exact_neighbours(store: Store, queries: np.ndarray, count: int) -> list[np.ndarray]:
@@ -113,7 +113,7 @@ def exact_neighbours(store: Store, queries: np.ndarray, count: int) -> list[np.n
 
 def as_matrix(column: Any, width: int) -> np.ndarray:
     """A column of vectors [N, E] float32."""
-    return column.flatten().to_numpy(zero_copy_only=False).astype(np.float32).reshape(-1, width)
+    return np.asarray(column.flatten().to_numpy(zero_copy_only=False), np.float32).reshape(-1, width)
 
 
 def sample_queries(store: Store, words: Any, count: int = 100, seed: int = 0) -> np.ndarray:

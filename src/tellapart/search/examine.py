@@ -8,6 +8,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from tellapart.images.formats import image_suffixes
 from tellapart.images.orientation import upright_size
@@ -35,7 +36,7 @@ def examine(path: Path) -> FileFacts:
     image_suffixes()  # registers plugins
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
-        content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+        content = _content(file)
     width = height = 0
     taken = None
     # What a broken file's header is worth is said by whoever decodes it.
@@ -47,6 +48,16 @@ def examine(path: Path) -> FileFacts:
         if exif := opened.getexif():
             taken = moment(exif.get_ifd(EXIF_BLOCK).get(TAKEN) or exif.get(CHANGED))
     return FileFacts(status.st_size, status.st_mtime_ns, content, width, height, taken)
+
+
+def content_of(path: Path) -> str:
+    """The hash of a file's bytes; OSError if it cannot be read."""
+    with path.open("rb") as file:
+        return _content(file)
+
+
+def _content(file: BinaryIO) -> str:
+    return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()  # type: ignore[arg-type]
 
 
 def moment(text: object) -> datetime.datetime | None:

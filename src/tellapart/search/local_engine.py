@@ -58,7 +58,7 @@ def local_engine(embedder: Embeds, contents: np.ndarray) -> Engine:
                     yield Path(chunk.examined[place].photo.path)
 
         with ThreadPoolExecutor(1) as ahead:
-            for embedded in embedder.photos(fresh(ahead)):
+            for embedded in embedder.embed_photos(fresh(ahead)):
                 for number, vector, caption, fault in _found(embedded):
                     chunk, place = asked.pop(number)
                     chunk.take(place, vector, caption, fault)

@@ -88,7 +88,7 @@ def combined(plus: Sequence[np.ndarray], minus: Sequence[np.ndarray] = ()) -> np
     length = float(np.linalg.norm(total))
     if length < 1e-6:
         raise InputError("What is wanted and what is not cancel out; leave one of them away.")
-    return total / length
+    return np.asarray(total / length)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tellapart.core.errors import InputError
+from tellapart.core.errors import InputError, Step
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -153,8 +153,16 @@ def open_store(where: str) -> Store:
         raise
     except (ValueError, FileNotFoundError) as error:
         raise InputError(
-            f"There is no index at {where}; make one with `tellapart index FOLDER --out {where}`."
+            f"No index at {where}; update it with a folder of photos first.", Step("index", "FOLDER", out=where)
         ) from error
+
+
+def store_exists(where: str) -> bool:
+    """Whether there is an index; an address of object storage is asked by opening it."""
+    if "://" not in where:
+        return (Path(where) / f"{TABLE}.lance").is_dir()
+    with _said(where):
+        return TABLE in _connect(where).list_tables().tables
 
 
 def open_or_make(where: str, about: About) -> Store:

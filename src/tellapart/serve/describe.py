@@ -10,10 +10,9 @@ import torch
 
 from tellapart.core.types import Images
 from tellapart.images.opening import UnreadableImage
-from tellapart.inference.caption_generator import CaptionGenerator, Sentences
-from tellapart.inference.distinctive import nearest
-from tellapart.inference.neighbours import SAME_WITHIN
-from tellapart.report.attention import AttentionSupervision, attention_of_caption, heat_map, looks
+from tellapart.inference.attention import CaptionAttention, attention_of_caption
+from tellapart.inference.caption_generator import CaptionGenerator, GeneratedCaptions
+from tellapart.report.attention import heat_map
 from tellapart.search.query import Found
 from tellapart.serve.cache import LRUCache
 from tellapart.serve.library import PhotoLibrary, UnknownPhoto
@@ -67,49 +66,40 @@ class Describer:
     def __init__(self, library: PhotoLibrary, neighbours: int = 10) -> None:
         self.library, self.neighbours = library, neighbours
         self.generator: CaptionGenerator | None = library.embedder.generator
-        self.has_attention = (
-            self.generator is not None and looks(self.generator.run.model) and self.generator.look.kind != "vector"
-        )
+        self.has_attention = self.generator is not None and self.generator.attends
         self._features: LRUCache[Images] = LRUCache(CACHE_BYTES)
 
     @torch.inference_mode()
     def describe(self, photo: Path, similar: int) -> Description:
         """Captions of a photo and the `similar` photos of the index nearest to it."""
-        vector, images = self.library.embedder.shown(photo)
+        vector, images = self.library.embedder.embed_with_features(photo)
         found = self.library.nearest(vector, max(similar, self.neighbours + EXTRA_CANDIDATES))
         if self.generator is None:
             return Description(None, None, found[:similar])
-        caption = self._caption(self.generator.tell(images), images)
+        caption = self._caption(self.generator.generate(images), images)
         return Description(caption, self._distinctive(self.generator, images, found), found[:similar])
 
     def _distinctive(self, generator: CaptionGenerator, images: Images, found: list[Found]) -> Caption | None:
         """The caption that fits the photo better than its neighbours; None if the index has no other photo."""
         candidates = found[: self.neighbours + EXTRA_CANDIDATES]
         seen = [some for one in candidates if (some := self._images(one)) is not None]
-        if not seen:
-            return None
-        among = Images(
-            torch.cat([one.features for one in seen]),
-            torch.cat([one.mask for one in seen]),
-            None if images.boxes is None else torch.cat([one.boxes for one in seen if one.boxes is not None]),
-        )
-        rows = nearest(images, among, self.neighbours, SAME_WITHIN)  # [1, M]
-        return self._caption(generator.tell_apart(images, among, rows), images) if rows.shape[1] else None
+        generated = generator.generate_among(images, seen, self.neighbours)
+        return None if generated is None else self._caption(generated, images)
 
     def _images(self, photo: Found) -> Images | None:
         """The features of a photo of the index; None if its file is missing or broken."""
         images = self._features.get(photo.content)
         if images is None:
             try:
-                images = self.library.embedder.shown(self.library.file(photo.content))[1]
+                images = self.library.embedder.embed_with_features(self.library.file(photo.content))[1]
             except (UnknownPhoto, UnreadableImage):
                 return None
             self._features.put(photo.content, images, images.features.nbytes)
         return images
 
-    def _caption(self, generated: Sentences, images: Images) -> Caption:
+    def _caption(self, generated: GeneratedCaptions, images: Images) -> Caption:
         text = generated.texts[0]
-        posterior = None if generated.found is None else generated.found[0]
+        posterior = None if generated.posterior is None else generated.posterior[0]
         if not self.has_attention or self.generator is None:
             words = text.split()
             nouns = mark_nouns([words])[0] if words else np.zeros(0, bool)
@@ -118,9 +108,9 @@ class Describer:
         return Caption(text, [_word(attention, place) for place in range(len(attention.words))], posterior)
 
 
-def _word(attention: AttentionSupervision, place: int) -> Word:
+def _word(attention: CaptionAttention, place: int) -> Word:
     if not attention.nouns[place]:
         return Word(attention.words[place], False, None, None)
     left, top, right, bottom = attention.box_of(place).tolist()
-    heat = heat_map(attention.attention[place], attention.boxes, GRID, GRID)
+    heat = heat_map(attention.weights[place], attention.boxes, GRID, GRID)
     return Word(attention.words[place], True, (left, top, right, bottom), heat.round(2).tolist())

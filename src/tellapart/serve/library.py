@@ -69,8 +69,8 @@ class PhotoLibrary:
     def search(self, query: str, without: str, count: int, filters: Filters) -> list[Found]:
         """Photos that match the words of a query, best first."""
         try:
-            plus = [*self.embedder.words([query])] if query.strip() else []
-            minus = [*self.embedder.words([without])] if without.strip() else []
+            plus = [*self.embedder.embed_texts([query])] if query.strip() else []
+            minus = [*self.embedder.embed_texts([without])] if without.strip() else []
             vector = combined(plus, minus)
         except InputError as error:
             raise InvalidQuery(str(error)) from error

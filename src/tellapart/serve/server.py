@@ -9,7 +9,6 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tellapart.core.device import usable_device
 from tellapart.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -99,14 +98,14 @@ def open_server(
 
 
 def _open_library(index: str, matcher: str, captioner: str | None, device: str) -> PhotoLibrary:
-    from tellapart.search.embedder import Embedder
+    from tellapart.search.embedder import open_embedder
     from tellapart.search.store import open_store, reject_others
     from tellapart.serve.library import PhotoLibrary
 
     store = open_store(index)
     matcher = matcher or store.about.matcher
     captioner = store.about.captioner if captioner is None else captioner
-    embedder = Embedder(matcher, captioner, usable_device(device))
+    embedder = open_embedder(matcher, captioner, device)
     reject_others(store, embedder.fingerprint, matcher)
     return PhotoLibrary(store, embedder)
 

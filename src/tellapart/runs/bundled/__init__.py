@@ -6,6 +6,7 @@ Wherever a run folder is asked for, `bundled:captioner` or `bundled:matcher` can
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -41,6 +42,16 @@ def run_folder(name: Path | str) -> Path:
             f"{OPTIONS[wanted]}."
         )
     return folder
+
+
+def run_name(model: str | os.PathLike[str], name: Name) -> str:
+    """A run as users name it: `bundled` is the run of that name in the package, anything else a run folder."""
+    return PREFIX + name if str(model) == "bundled" else str(model)
+
+
+def lasting_name(folder: Path) -> str:
+    """The name of a run that means the same from any folder: `bundled:NAME`, or the absolute path."""
+    return PREFIX + folder.name if folder.parent == MODELS else str(folder.resolve())
 
 
 def bundled_run(name: Name, device: torch.device | str = "cpu") -> Run:

@@ -1,4 +1,4 @@
-"""What someone types, as the token ids a matcher was trained on, with the columns it reads beside them."""
+"""Text that a user types, as the token ids that a matcher was trained on, with the columns that it reads."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ TARGETS = "targets-minilm"
 
 
 def as_texts(run: Run, sentences: Sequence[str], device: torch.device | str = "cpu") -> Texts:
-    """Sentences by the run's own rules and vocabulary; one of which no word is known is refused."""
-    named = {field.name for field in fields(TextRules)}
-    rules = TextRules(**{key: value for key, value in run.data.get("rules", {}).items() if key in named})
+    """Sentences by the run's rules and vocabulary; InputError for one without a known word."""
+    names = {field.name for field in fields(TextRules)}
+    rules = TextRules(**{key: value for key, value in run.data.get("rules", {}).items() if key in names})
     words = rules.split(sentences)
     ids = [run.vocabulary.encode(row) for row in words]
     for sentence, row in zip(sentences, ids):
         if all(token == UNK for token in row):
-            raise InputError(f"No word of '{sentence}' is known to the matcher; say it in other words.")
+            raise InputError(f"The matcher knows no word of '{sentence}'; use other words.")
     longest = max(map(len, ids), default=0) + 2
     tokens = torch.tensor([[START, *row, END, *[PAD] * (longest - len(row) - 2)] for row in ids])  # [C, T]
     lengths = torch.tensor([len(row) + 2 for row in ids])
@@ -36,17 +36,17 @@ def as_texts(run: Run, sentences: Sequence[str], device: torch.device | str = "c
 def _columns(
     run: Run, sentences: Sequence[str], words: Sequence[Sequence[str]], longest: int
 ) -> dict[str, torch.Tensor]:
-    """The columns the run's training asked for that a typed sentence can have."""
-    asked = {column for stage in run.recipe.stages for column in stage.sampling.columns}
+    """The columns of the run's training that can be computed from text alone."""
+    used = {column for stage in run.recipe.stages for column in stage.sampling.columns}
     columns = {}
-    if NOUNS in asked:
+    if NOUNS in used:
         from tellapart.text.nouns import mark_nouns
 
         aligned = torch.zeros(len(words), longest, dtype=torch.bool)
         for row, mask in enumerate(mark_nouns(words)):
             aligned[row, 1 : len(mask) + 1] = torch.from_numpy(mask)
         columns[NOUNS] = aligned
-    if TARGETS in asked and getattr(run.model, "column", "") == TARGETS:
+    if TARGETS in used and getattr(run.model, "column", "") == TARGETS:
         from tellapart.text.sentence_targets import encode_sentences
 
         columns[TARGETS] = torch.from_numpy(encode_sentences(list(sentences)))

@@ -1,0 +1,79 @@
+"""Images as callers give them: paths, open files, PIL images or arrays, one or many."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from PIL import Image
+
+from tellapart.core.errors import InputError
+
+ImageInput = str | os.PathLike[str] | Image.Image | np.ndarray | BinaryIO
+"""A path, a PIL image, an array [H, W, 3] or [H, W] of uint8, or a file opened for reading bytes."""
+ImageSource = Path | io.BytesIO | Image.Image
+"""What decoding reads from."""
+
+
+def as_images(images: ImageInput | Iterable[ImageInput]) -> tuple[list[ImageInput], bool]:
+    """A list of images, and whether one image was given instead of many. A string is one path, never its letters.
+
+    >>> as_images("cat.jpg")
+    (['cat.jpg'], True)
+    >>> as_images(["cat.jpg", Path("dog.jpg")])[1]
+    False
+    """
+    if isinstance(images, np.ndarray):
+        return (list(images), False) if images.ndim == 4 else ([images], True)
+    if isinstance(images, str | os.PathLike | Image.Image) or hasattr(images, "read"):
+        return [images], True  # type: ignore[list-item]
+    if isinstance(images, bytes) or not isinstance(images, Iterable):
+        raise InputError(_not_an_image(images))
+    return list(images), False
+
+
+def as_source(image: ImageInput | ImageSource) -> ImageSource:
+    """An image in a form that decoding reads: a path, the bytes of a file, or a PIL image."""
+    if isinstance(image, str | os.PathLike):
+        return Path(image)
+    if isinstance(image, io.BytesIO):
+        return io.BytesIO(image.read())
+    if isinstance(image, Image.Image):
+        return image
+    if isinstance(image, np.ndarray):
+        return _from_array(image)
+    if hasattr(image, "read") and isinstance(data := image.read(), bytes):
+        return io.BytesIO(data)
+    raise InputError(_not_an_image(image))
+
+
+def name_of(image: ImageInput | ImageSource) -> str | None:
+    """The path of an image, or of the file it was opened from; None for an image that exists in memory only."""
+    if isinstance(image, str | os.PathLike):
+        return os.fspath(image)
+    name = getattr(image, "filename", "") or getattr(image, "name", "")
+    return name if isinstance(name, str) and name else None
+
+
+def opened(source: ImageSource) -> AbstractContextManager[Image.Image]:
+    """A source opened by Pillow; a PIL image stays open."""
+    return contextlib.nullcontext(source) if isinstance(source, Image.Image) else Image.open(source)
+
+
+def _from_array(array: np.ndarray) -> Image.Image:
+    if array.dtype != np.uint8 or not (array.ndim == 2 or (array.ndim == 3 and array.shape[2] == 3)) or not array.size:
+        raise InputError(
+            f"An image array has the shape [height, width, 3] and the type uint8, not {list(array.shape)} and "
+            f"{array.dtype}."
+        )
+    return Image.fromarray(array)
+
+
+def _not_an_image(value: object) -> str:
+    return f"{type(value).__name__} is not an image; give a path, an open file, a PIL image or an array."

@@ -1,0 +1,227 @@
+"""An index of photos: `open_index` gives a `PhotoIndex` that is updated from folders and searched."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from tellapart.core.errors import InputError
+from tellapart.core.paths import Paths, as_paths
+from tellapart.core.progress import progress_bar
+from tellapart.images.sources import ImageInput, as_images
+from tellapart.inference.captioning import PhotoCaptioner, load_captioner
+from tellapart.inference.matching import PhotoMatcher, load_matcher
+from tellapart.runs.bundled import lasting_name
+from tellapart.search.ann import EXACT_BELOW, NEIGHBOURS, Built, build_if_large, sample_queries
+from tellapart.search.embedder import Embedder, Embeds, open_embedder
+from tellapart.search.examine import content_of
+from tellapart.search.examined import Engine
+from tellapart.search.index import Changes, update_index
+from tellapart.search.local_engine import local_engine
+from tellapart.search.query import Filters, Found, Searcher, combined
+from tellapart.search.rerank import rerank as reranked
+from tellapart.search.store import About, Store, open_or_make, open_store, reject_others, store_exists
+
+Model = str | os.PathLike[str]
+Day = datetime.date | str
+SHORTLIST = 50
+
+
+class PhotoIndex:
+    """Vectors and captions of photos on disk. Several processes may read it while one updates it."""
+
+    def __init__(
+        self,
+        path: str,
+        matcher: PhotoMatcher | Model | None = None,
+        captioner: PhotoCaptioner | Model | None = "auto",
+        device: str = "auto",
+        workers: int = 0,
+    ) -> None:
+        self.path, self.device, self.workers = path, device, workers
+        self._matcher, self._captioner = matcher, captioner
+        self._store = open_store(path) if store_exists(path) else None
+
+    def __len__(self) -> int:
+        """How many photos it holds."""
+        return 0 if self._store is None else len(self._store)
+
+    @property
+    def store(self) -> Store:
+        """The table of photos; InputError if the index does not exist yet."""
+        if self._store is None:
+            self._store = open_store(self.path)
+        return self._store
+
+    @functools.cached_property
+    def matcher(self) -> PhotoMatcher:
+        """The matcher: the given one, that of the index, or the bundled one for a new index."""
+        if isinstance(self._matcher, PhotoMatcher):
+            return self._matcher
+        own = "bundled" if self._store is None else self._store.about.matcher
+        return load_matcher(self._matcher or own, self.device, self.workers)
+
+    @functools.cached_property
+    def captioner(self) -> PhotoCaptioner | None:
+        """The captioner: the given one, that of the index, or the bundled one for a new index; None for no captions."""
+        if self._captioner is None or isinstance(self._captioner, PhotoCaptioner):
+            return self._captioner
+        own = "bundled" if self._store is None else self._store.about.captioner
+        name = own if self._captioner == "auto" else self._captioner
+        return load_captioner(name, self.device, self.workers) if name else None
+
+    def update(
+        self,
+        folders: Paths,
+        *,
+        forget: bool = False,
+        chunk: int = 256,
+        engine: Literal["local", "ray"] = "local",
+        workers: int = 0,
+        gpus: float = 0,
+        progress: bool = False,
+    ) -> Changes:
+        """Bring the index up to date with folders of photos: new, changed, moved and deleted files.
+
+        forget: remove the photos of a folder that holds none any more; otherwise that raises an Error.
+        chunk: photos that become visible together; at most so many are encoded again after a crash.
+        engine: `ray` encodes on a cluster, with `workers` workers that take `gpus` GPUs each.
+        """
+        if chunk < 1:
+            raise InputError(f"`chunk` must be at least 1, not {chunk}.")
+        if engine not in ("local", "ray"):
+            raise InputError(f"`engine` must be local or ray, not '{engine}'.")
+        embedder = Embedder(self.matcher, self.captioner)
+        matcher, captioner = _lasting(self.matcher), _lasting(self.captioner)
+        about = About(embedder.fingerprint, matcher, captioner, embedder.width)
+        self._store = open_or_make(self.path, about)
+
+        def engine_for(contents: np.ndarray) -> Engine:
+            if engine == "local":
+                return local_engine(embedder, contents)
+            from tellapart.search.ray_engine import ray_engine
+
+            make: Callable[[], Embeds] = functools.partial(open_embedder, matcher, captioner, self.device, 1)
+            return ray_engine(make, contents, workers or 2, chunk, gpus)
+
+        with progress_bar(None, "indexing", enabled=progress, unit="photos") as advance:
+            changes = update_index(self._store, as_paths(folders), engine_for, chunk, forget, advance)
+        self.built = self._build_if_large(embedder)
+        return changes
+
+    built: Built | None = None
+    """The approximate index that the last update built; None if it built none."""
+
+    def search(
+        self,
+        text: str = "",
+        count: int = NEIGHBOURS,
+        *,
+        like: ImageInput | Iterable[ImageInput] = (),
+        unlike: ImageInput | Iterable[ImageInput] = (),
+        without: str | Iterable[str] = (),
+        folder: Model | None = None,
+        after: Day | None = None,
+        before: Day | None = None,
+        exact: bool = False,
+        rerank: PhotoMatcher | Model | None = None,
+        shortlist: int = SHORTLIST,
+        share: float = 0.5,
+    ) -> list[Found]:
+        """The photos that match best, best first.
+
+        like, unlike: images that the photos should and should not resemble. without: text that should not match.
+        folder: only photos inside it. after, before: only photos taken on this day or later, and before this day.
+        exact: compare with every photo even if there is an approximate index.
+        rerank: a second matcher that reorders the best `shortlist` photos, with weight `share` in the order.
+        """
+        if count < 1:
+            raise InputError(f"`count` must be at least 1, not {count}.")
+        if rerank and not text:
+            raise InputError("`rerank` compares photos with a text; give a text, or leave out `rerank`.")
+        within = str(Path(folder).resolve()) if folder else ""
+        filters = Filters(within, _day(after, "after"), _day(before, "before"))
+        query = self.query(text, like, unlike, without)
+        found = self._searcher.nearest(query, max(count, shortlist) if rerank else count, filters, exact)
+        if rerank:
+            second = rerank if isinstance(rerank, PhotoMatcher) else load_matcher(rerank, self.device, self.workers)
+            found = reranked(second, found, text, share)[:count]
+        return found
+
+    def similar(self, image: ImageInput, count: int = NEIGHBOURS) -> list[Found]:
+        """The photos most similar to an image, without copies of its file."""
+        itself = content_of(Path(image)) if isinstance(image, str | os.PathLike) else ""
+        found = self.search("", count + 1, like=[image])
+        return [one for one in found if one.content != itself][:count]
+
+    def query(
+        self,
+        text: str = "",
+        like: ImageInput | Iterable[ImageInput] = (),
+        unlike: ImageInput | Iterable[ImageInput] = (),
+        without: str | Iterable[str] = (),
+    ) -> np.ndarray:
+        """One vector [E] of what to find: texts and images added, others subtracted."""
+        reject_others(self.store, self.matcher.fingerprint, str(self.matcher.run.folder))
+        unwanted = [without] if isinstance(without, str) else list(without)
+        plus, minus = as_images(like)[0], as_images(unlike)[0]
+        return combined(
+            [*self.matcher.encode_texts([text] if text else []), *self.matcher.encode_images(plus)],
+            [*self.matcher.encode_texts(list(filter(None, unwanted))), *self.matcher.encode_images(minus)],
+        )
+
+    @functools.cached_property
+    def _searcher(self) -> Searcher:
+        return Searcher(self.store)
+
+    def _build_if_large(self, embedder: Embedder) -> Built | None:
+        if len(self.store) < EXACT_BELOW:
+            return None
+        return build_if_large(self.store, sample_queries(self.store, embedder.embed_texts))
+
+
+def open_index(
+    path: Model,
+    matcher: PhotoMatcher | Model | None = None,
+    captioner: PhotoCaptioner | Model | None = "auto",
+    device: str = "auto",
+) -> PhotoIndex:
+    """An index of photos at a path, or at any address that LanceDB takes; the first `update` creates it.
+
+    matcher: a run folder or a loaded matcher; by default that of the index, or the bundled one for a new index.
+    captioner: the same for captions; None for an index without captions.
+    device: cpu, cuda, …; auto uses an accelerator if there is one.
+
+    >>> import tempfile, numpy as np, tellapart as ta
+    >>> from PIL import Image
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> Image.new("RGB", (64, 64), "red").save(folder / "red.png")
+    >>> index = ta.open_index(folder / "photos.index")
+    >>> index.update(folder).added, len(index)
+    (1, 1)
+    >>> Path(index.search("a red wall")[0].path).name
+    'red.png'
+    """
+    return PhotoIndex(os.fspath(path), matcher, captioner, device)
+
+
+def _lasting(model: PhotoMatcher | PhotoCaptioner | None) -> str:
+    """The name of a run that means the same from another folder; empty for none."""
+    if model is None:
+        return ""
+    return lasting_name(model.run.folder if isinstance(model, PhotoMatcher) else model.generator.run.folder)
+
+
+def _day(day: Day | None, argument: str) -> datetime.date | None:
+    if not day or isinstance(day, datetime.date):
+        return day or None
+    try:
+        return datetime.date.fromisoformat(day)
+    except ValueError as error:
+        raise InputError(f"`{argument}` must be a day such as 2019-07-21, not '{day}'.") from error
