@@ -36,7 +36,7 @@ def gradients(pack_folder: Path, recipe_name: str):
     """Gradients of the first batch of a recipe, averaged over ranks the way training does it."""
     from torch.nn.parallel import DistributedDataParallel
 
-    from tellapart.core.distributed import join
+    from tellapart.core.distributed import join_group
     from tellapart.data.batches import Batches
     from tellapart.data.feature_choice import choose_features
     from tellapart.data.pack import Pack
@@ -47,7 +47,7 @@ def gradients(pack_folder: Path, recipe_name: str):
     from tellapart.runs.run import inputs_for
     from tellapart.training.feed import prefetched
 
-    us = join("cpu")
+    us = join_group("cpu")
     torch.manual_seed(0)
     pack = Pack(pack_folder)
     recipe = override(find_recipe(recipe_name), ["stages.0.sampling.batch=12"])

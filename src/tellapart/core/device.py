@@ -1,4 +1,4 @@
-"""The device a user names, made sure of before any work is done on it."""
+"""Checking that a device can be used before any work starts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tellapart.core.errors import InputError
 
 
 def usable_device(name: str) -> torch.device:
-    """cpu, cuda, cuda:1, …; `auto` takes an accelerator where there is one.
+    """The device of a name (cpu, cuda, cuda:1, …); `auto` uses a GPU if there is one.
 
     >>> usable_device("cpu")
     device(type='cpu')

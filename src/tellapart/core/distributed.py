@@ -1,8 +1,8 @@
-"""Several processes as one: who we are, and gathering with gradient. Every function is the identity for one process.
+"""Training in several processes: ranks, and gathering with gradient. Every function is the identity for one process.
 
-The sum of what the ranks do equals one process with the whole batch: each rank computes the loss over everything
-gathered, the gather's backward adds up all ranks' gradients for our own rows (world times too much), and the averaging
-of gradients over ranks divides by world again.
+All ranks together equal one process with the whole batch. Each rank computes the loss over all gathered rows, the
+backward of the gather sums the gradients of all ranks for its own rows (world times too much), and averaging gradients
+over ranks divides by world again.
 """
 
 from __future__ import annotations
@@ -23,62 +23,67 @@ from tellapart.core.types import Encoded
 
 @dataclass(frozen=True)
 class Group:
+    """This process and the number of processes."""
+
     rank: int
     world: int
 
     @property
     def is_main(self) -> bool:
+        """Whether this process writes files and logs."""
         return self.rank == 0
 
 
-_working_alone = False
+_single_process = False
 
 
 def group() -> Group:
-    if _working_alone:
+    """This process's rank and the number of processes; 0 of 1 without a process group."""
+    if _single_process:
         return Group(0, 1)
     if dist.is_available() and dist.is_initialized():
         return Group(dist.get_rank(), dist.get_world_size())
     return Group(0, 1)
 
 
-def join(device: str) -> Group:
-    """Join the group that torchrun started, if it did; afterwards `group()` says who we are."""
+def join_group(device: str) -> Group:
+    """Join the process group that torchrun started, if it did."""
     if "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
         dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
-        # A process that ends with its group's threads still running may be aborted, and torchrun then calls it failed.
-        atexit.register(_leave)
+        # A process that ends while its group's threads run may be aborted, which torchrun reports as a failure.
+        atexit.register(_leave_group)
     return group()
 
 
-def _leave() -> None:
+def _leave_group() -> None:
     if dist.is_initialized():
         dist.destroy_process_group()
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """For what one rank does while the others wait: within it nothing is gathered from them."""
-    global _working_alone
-    before, _working_alone = _working_alone, True
+def single_process() -> Iterator[None]:
+    """Act as one process inside the block, for work of one rank while the others wait: nothing is gathered."""
+    global _single_process
+    before, _single_process = _single_process, True
     try:
         yield
     finally:
-        _working_alone = before
+        _single_process = before
 
 
 def barrier() -> None:
+    """Wait for all processes."""
     if group().world > 1:
         dist.barrier()
 
 
-def agree(value: Any) -> Any:
-    """The main process's value, on every process: numbers, strings, plain dicts."""
+def from_main(value: Any) -> Any:
+    """The main process's value on every process: numbers, strings, plain dicts."""
     if group().world == 1:
         return value
-    held = [value]
-    dist.broadcast_object_list(held, src=0)
-    return held[0]
+    values = [value]
+    dist.broadcast_object_list(values, src=0)
+    return values[0]
 
 
 class _GatherRows(torch.autograd.Function):
@@ -101,52 +106,53 @@ class _GatherRows(torch.autograd.Function):
 
 
 def gather_rows(rows: Tensor) -> Tensor:
-    """All ranks' rows, in rank order, with gradient; ranks may hold different numbers of rows."""
+    """The rows of all ranks in rank order, with gradient; ranks may hold different numbers of rows."""
     if group().world == 1:
         return rows
-    counts = _everyones(rows.shape[0], rows.device)
-    if rows.dtype == torch.bool:
-        return _GatherRows.apply(rows.to(torch.uint8), counts).bool()
-    return _GatherRows.apply(rows, counts)
+    counts = _of_every_rank(rows.shape[0], rows.device)
+    is_bool = rows.dtype == torch.bool
+    gathered: Tensor = _GatherRows.apply(rows.to(torch.uint8) if is_bool else rows, counts)  # type: ignore[no-untyped-call]
+    return gathered.bool() if is_bool else gathered
 
 
 def gather(encoded: Encoded) -> Encoded:
-    """All ranks' vectors; local vectors are first padded to the longest on any rank."""
+    """The vectors of all ranks; local vectors are first padded to the longest on any rank."""
     if group().world == 1:
         return encoded
     if encoded.mask is None:
         return Encoded(gather_rows(encoded.vectors))
     length = encoded.vectors.shape[1]
-    missing = max(_everyones(length, encoded.vectors.device)) - length
+    missing = max(_of_every_rank(length, encoded.vectors.device)) - length
 
-    def everywhere(mask: Tensor | None) -> Tensor | None:
+    def gathered(mask: Tensor | None) -> Tensor | None:
         return None if mask is None else gather_rows(torch.nn.functional.pad(mask, (0, missing)))
 
     vectors = torch.nn.functional.pad(encoded.vectors, (0, 0, 0, missing))
-    return Encoded(gather_rows(vectors), everywhere(encoded.mask), everywhere(encoded.counted))
+    return Encoded(gather_rows(vectors), gathered(encoded.mask), gathered(encoded.counted))
 
 
 def gather_owner(owner: Tensor, images: int) -> Tensor:
-    """All ranks' `owner`, shifted so that it points into the gathered images."""
+    """The `owner` of all ranks, shifted so that it points into the gathered images."""
     if group().world == 1:
         return owner
-    counts = _everyones(images, owner.device)
+    counts = _of_every_rank(images, owner.device)
     return gather_rows(owner + sum(counts[: group().rank]))
 
 
 def global_mean(total: Tensor, count: Tensor | int) -> Tensor:
-    """Mean over all ranks of a quantity each rank holds a sum and a count of, right in value and in gradient.
+    """Mean over all ranks of a quantity of which each rank holds a sum and a count, correct in value and gradient.
 
-    Its value on a rank is that rank's share times world, so that averaging over ranks gives the mean.
+    The value on a rank is its share times world, so that averaging over ranks gives the mean.
     """
     if group().world == 1:
         return total / (count.clamp(min=1) if isinstance(count, Tensor) else max(count, 1))
-    everyone = torch.as_tensor(count, dtype=total.dtype, device=total.device).detach().clone()
-    dist.all_reduce(everyone)
-    return total * group().world / everyone.clamp(min=1)
+    counts = torch.as_tensor(count, dtype=total.dtype, device=total.device).detach().clone()
+    dist.all_reduce(counts)
+    return total * group().world / counts.clamp(min=1)
 
 
-def _everyones(number: int, device: torch.device) -> list[int]:
+def _of_every_rank(number: int, device: torch.device) -> list[int]:
+    """This number of every rank, in rank order."""
     mine = torch.tensor([number], device=device)
     parts = [torch.empty_like(mine) for _ in range(group().world)]
     dist.all_gather(parts, mine)

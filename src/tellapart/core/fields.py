@@ -1,4 +1,4 @@
-"""Fields of settings that were renamed: stored settings keep working under the names they had at first."""
+"""Renamed fields of settings: settings stored under an old name keep working."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def renamed(first: str, values: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Metadata of a field that was called `first` before; `values` maps values of today to those of then.
+    """Metadata of a field whose first name was `first`; `values` maps current values to stored ones.
 
     >>> @dataclasses.dataclass
     ... class Optimiser:
@@ -20,21 +20,25 @@ def renamed(first: str, values: Mapping[str, str] | None = None) -> dict[str, An
 
 
 def first_name(field: dataclasses.Field[Any]) -> str:
-    """What a field was called when it was first stored."""
+    """The name under which a field is stored."""
     return str(field.metadata.get("first_name", field.name))
 
 
 def first_value(field: dataclasses.Field[Any], value: Any) -> Any:
-    """How a plain value was written when it was first stored."""
+    """The value under which a current value is stored."""
     return field.metadata.get("first_values", {}).get(value, value) if isinstance(value, str) else value
 
 
 def with_current_names(cls: type, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Stored fields of `cls` with the names and values of today; what is not renamed stays as it is."""
+    """Stored fields of `cls` with their current names and values."""
     fields = {first_name(field): field for field in dataclasses.fields(cls)}
     current = {}
     for name, value in stored.items():
         field = fields.get(name)
-        then = {} if field is None else {old: new for new, old in field.metadata.get("first_values", {}).items()}
-        current[name if field is None else field.name] = then.get(value, value) if isinstance(value, str) else value
+        current_values = (
+            {} if field is None else {old: new for new, old in field.metadata.get("first_values", {}).items()}
+        )
+        current[name if field is None else field.name] = (
+            current_values.get(value, value) if isinstance(value, str) else value
+        )
     return current

@@ -1,4 +1,4 @@
-"""Writing files so that no reader ever sees half of one: write beside, flush to disk, rename."""
+"""Writing files atomically: write a temporary file, flush it to disk, rename it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tellapart.core.errors import InputError
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place when the block ends without an error."""
+    """A temporary path that replaces `path` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         partial.touch()
         rights = partial.stat().st_mode
-        partial.unlink()  # whoever forgets to write it is told
+        partial.unlink()  # so that a block that writes nothing raises an error
         yield partial
-        partial.chmod(rights)  # safetensors puts a file there that its owner alone may read
+        partial.chmod(rights)  # safetensors makes files that only their owner can read
         flush(partial)
         os.replace(partial, path)
     finally:
@@ -34,17 +34,17 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder that becomes `path` when the block ends without an error; an older `path` is replaced."""
+    """A temporary folder that replaces `path` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    rights = partial.stat().st_mode & 0o666  # of a new file, as those of a new folder are
+    rights = partial.stat().st_mode & 0o666  # those of a new file
     try:
         yield partial
         for file in partial.rglob("*"):
             if file.is_file():
-                # The rights of a file that also lies elsewhere are not ours.
+                # Leave the rights of a file that is linked elsewhere.
                 if not file.is_symlink() and file.stat().st_nlink == 1:
                     file.chmod(rights)
                 flush(file)
@@ -58,17 +58,19 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def flush(path: Path) -> None:
-    """Push a file's bytes to the disk, so that a rename after it never outruns them."""
+    """Write a file's bytes to the disk, so that a later rename never precedes them."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text atomically."""
     with atomic_path(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: Any) -> None:
+    """Write a value as indented JSON, atomically."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
@@ -81,18 +83,26 @@ def read_json(path: Path) -> Any:
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}: broken JSON ({error.msg}); mend or remove it.") from error
+        raise InputError(f"{path}, line {error.lineno}: broken JSON ({error.msg}); fix or remove it.") from error
 
 
 def write_lines(path: Path, rows: list[Any]) -> None:
-    """One JSON value a line."""
+    """Write one JSON value per line."""
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def read_lines(path: Path) -> list[Any]:
+    """The values of a file with one JSON value per line."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
+def load_array(path: Path, *, mapped: bool = False) -> np.ndarray:
+    """The array of an .npy file, read whole or memory-mapped."""
+    array: np.ndarray = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+    return array
+
+
 def save_array(path: Path, array: np.ndarray) -> None:
+    """Write an .npy file atomically."""
     with atomic_path(path) as partial, partial.open("wb") as file:
         np.save(file, array, allow_pickle=False)

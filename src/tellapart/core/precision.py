@@ -7,5 +7,5 @@ from torch import Tensor
 
 
 def at_least_float(logits: Tensor) -> Tensor:
-    """Half precision is too coarse for a softmax over thousands of words."""
+    """Logits in float32, or float64 if they are: half precision is too coarse for a softmax over thousands of words."""
     return logits if logits.dtype == torch.float64 else logits.float()

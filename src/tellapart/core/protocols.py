@@ -1,4 +1,4 @@
-"""What a matcher, a captioner and an objective are. Protocols only: nothing here runs, nothing is inherited."""
+"""Protocols of a matcher, a captioner and an objective. Models implement them without inheriting from them."""
 
 from __future__ import annotations
 
@@ -11,40 +11,44 @@ from tellapart.core.types import Batch, Encoded, Forced, Images, State, Step, Te
 
 @runtime_checkable
 class Matcher(Protocol):
-    """Tells how well images and sentences fit. Everything downstream asks only for `score`."""
+    """Scores how well images and captions match. Everything else needs only `score`."""
 
-    def encode_image(self, images: Images) -> Encoded: ...
+    def encode_image(self, images: Images) -> Encoded:
+        """One vector per image, or one per region."""
+        ...
 
-    def encode_text(self, texts: Texts) -> Encoded: ...
+    def encode_text(self, texts: Texts) -> Encoded:
+        """One vector per caption, or one per word."""
+        ...
 
     def score(self, images: Encoded, texts: Encoded) -> Tensor:
-        """[I, C]: higher fits better."""
+        """Scores [I, C]; higher is a better match."""
         ...
 
 
 @runtime_checkable
 class Captioner(Protocol):
-    """Writes a sentence word by word. `start` and `step` are the truth; `forward` is the fast path, equal to them."""
+    """Generates a caption word by word. `start` and `step` define it; `forward` is a faster path with equal results."""
 
     def start(self, images: Images) -> State:
-        """The memory before the first word; give START to the first `step`."""
+        """The state before the first word; the first `step` reads START."""
         ...
 
     def step(self, word: Tensor, state: State) -> Step:
-        """Reads one word [N] and predicts the next."""
+        """Read one word [N] and predict the next."""
         ...
 
     def forward(self, images: Images, tokens: Tensor) -> Forced:
-        """Teacher forcing: `images` has a row for each of `tokens` [C, T] (START … END PAD); predicts tokens[:, 1:]."""
+        """Teacher forcing: `images` has one row per caption of `tokens` [C, T]; predicts tokens[:, 1:]."""
         ...
 
 
 @runtime_checkable
 class Objective(Protocol):
-    """Model(s) and a loss: an nn.Module whose `forward(batch)` gives {"loss": scalar, …} and what is worth logging.
+    """Model(s) and a loss: an nn.Module whose `forward(batch)` returns {"loss": scalar, …} with values to log.
 
-    It may hold a frozen reference or teacher and its own buffers (a running permutation, a multiplier): all of that is
-    saved and restored with it. `model` is the part that is kept when training ends.
+    It may hold a frozen reference or teacher and buffers (a running permutation, a multiplier); checkpoints include
+    them. `model` is the part that is kept when training ends.
     """
 
     def __call__(self, batch: Batch) -> dict[str, Tensor]: ...

@@ -1,8 +1,8 @@
 """Whether a training step is being recorded as a CUDA graph (training/replay.py).
 
-A recorded step is replayed with other batches of the same shapes, so nothing in it may depend on what the batch holds:
-no rows left out because they are padding, no number asked of the device. Code that leaves out padding to save work asks
-`recording()` and keeps all rows instead; its results are the same.
+A recorded step is replayed with other batches of the same shapes, so nothing in it may depend on the values of a batch:
+it must not skip padding rows or read a number from the device. Code that skips padding to save work checks
+`recording()` and then keeps all rows; the results are the same.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ _RECORDING: ContextVar[bool] = ContextVar("recording", default=False)
 
 
 def recording() -> bool:
+    """Whether the current step is being recorded."""
     return _RECORDING.get()
 
 
 @contextmanager
 def recorded() -> Iterator[None]:
-    """What runs inside keeps to shapes that every batch like this one has."""
+    """Mark the block as being recorded."""
     token = _RECORDING.set(True)
     try:
         yield

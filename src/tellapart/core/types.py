@@ -1,7 +1,7 @@
-"""The shared vocabulary of the package: a few small frozen dataclasses that every room speaks.
+"""The dataclasses that all packages share.
 
-Shapes: I images, C captions, R rows of features an image (1 for a pooled vector, 49 for a 7x7 grid, up to 36 for
-regions), T tokens, D feature width, V words. Masks are boolean and True means keep.
+Shapes: I images, C captions, R feature rows per image (1 for a pooled vector, 49 for a 7x7 grid, up to 36 for regions),
+T tokens, D feature width, V words. Masks are boolean; True means keep.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class Movable:
     """Gives a dataclass of tensors `.to(device)`; tensors in nested dataclasses and mappings move too."""
 
     def to(self: Moved, device: torch.device | str) -> Moved:
+        """A copy with all tensors on the device."""
         changes = {f.name: _move(getattr(self, f.name), device) for f in fields(self)}  # type: ignore[arg-type]
         return replace(self, **changes)  # type: ignore[type-var]
 
@@ -36,20 +37,20 @@ def _move(value: Any, device: torch.device | str) -> Any:
 
 @dataclass(frozen=True)
 class Images(Movable):
-    """Images as a model sees them: rows of features with a mask, or pixels for a model with its own backbone."""
+    """Input images of a model: feature rows with a mask, or pixels for a model with its own backbone."""
 
-    features: Tensor  # [I, R, D]; R = 1 for one vector an image
+    features: Tensor  # [I, R, D]; R = 1 for one vector per image
     mask: Tensor  # [I, R] bool, True = a real row
     boxes: Tensor | None = None  # [I, R, 4] x1 y1 x2 y2 as fractions of width and height
     pixels: Tensor | None = None  # [I, 3, H, W]
     columns: Mapping[str, Tensor] = field(default_factory=dict)
-    """Anything else a recipe asked for, one row an image: detector concepts, scores, …"""
+    """Further columns that a recipe reads, one row per image: detector concepts, scores, …"""
 
     def __len__(self) -> int:
         return self.features.shape[0]
 
     def select(self, index: Tensor) -> Images:
-        """The images at `index` [N], in that order; repeats are allowed (one copy for each caption, say)."""
+        """The images at `index` [N] in that order, which may repeat (one copy per caption, say)."""
         return Images(
             self.features[index],
             self.mask[index],
@@ -59,26 +60,27 @@ class Images(Movable):
         )
 
     def pooled(self) -> Tensor:
-        """Mean of the real rows [I, D]; the row itself where there is one."""
+        """Mean of the real rows [I, D]."""
         if self.mask.device.type == "cpu" and not recording() and bool(self.mask.all()):
-            return self.features.mean(1)  # no masked copy of all features, which takes longer than all the rest
+            return self.features.mean(1)  # faster: no masked copy of all features
         kept = self.mask.unsqueeze(-1).to(self.features.dtype)  # [I, R, 1]
         return (self.features * kept).sum(1) / kept.sum(1).clamp(min=1)
 
 
 @dataclass(frozen=True)
 class Texts(Movable):
-    """Sentences as token ids: START w1 … wn END, then PAD. `lengths` counts START and END."""
+    """Captions as token ids: START w1 … wn END, then PAD. `lengths` counts START and END."""
 
     tokens: Tensor  # [C, T] long
     lengths: Tensor  # [C] long
     columns: Mapping[str, Tensor] = field(default_factory=dict)
-    """One row a caption: `nouns` [C, T] bool (aligned with tokens), `targets` [C, S], attention to distil, …"""
+    """One row per caption: `nouns` [C, T] bool (aligned with tokens), `targets` [C, S], attention to distil, …"""
 
     def __len__(self) -> int:
         return self.tokens.shape[0]
 
     def select(self, index: Tensor) -> Texts:
+        """The captions at `index` [N] in that order."""
         return Texts(
             self.tokens[index],
             self.lengths[index],
@@ -87,73 +89,74 @@ class Texts(Movable):
 
     @property
     def mask(self) -> Tensor:
-        """[C, T] bool, True where a token stands (START and END among them)."""
+        """[C, T] bool, True for tokens, START and END included; False for PAD."""
         steps = torch.arange(self.tokens.shape[1], device=self.tokens.device)
         return steps.unsqueeze(0) < self.lengths.unsqueeze(1)
 
 
 @dataclass(frozen=True)
 class Batch(Movable):
-    """Images, each once, and sentences that describe them: sentence j describes image `owner[j]`.
+    """Images, each once, and their captions: caption j describes image `owner[j]`.
 
-    Sentences of one image are never each other's negatives: losses read that from `owner`. A batch of sentences
-    alone (unpaired text) has no images and `owner` is all -1; a batch of images alone has no sentences.
+    Captions of one image are never each other's negatives: losses read that from `owner`. A batch of unpaired
+    sentences has no images and `owner` is all -1; a batch of images alone has no captions.
     """
 
     images: Images
     texts: Texts
     owner: Tensor  # [C] long, row of `images`
-    image_rows: Tensor  # [I] long, the images' rows in the pack
-    caption_rows: Tensor  # [C] long, the captions' rows in the pack
+    image_rows: Tensor  # [I] long, rows of the images in the pack
+    caption_rows: Tensor  # [C] long, rows of the captions in the pack
 
     def paired_images(self) -> Images:
-        """One copy of its image for each sentence: [C, …]."""
+        """The image of each caption: [C, …]."""
         return self.images.select(self.owner)
 
 
 @dataclass(frozen=True)
 class Encoded(Movable):
-    """What a matcher makes of images or sentences: one vector each, or one a region or word with a mask."""
+    """Images or captions encoded by a matcher: one vector each, or one per region or word with a mask."""
 
     vectors: Tensor  # [N, E] or [N, L, E]
     mask: Tensor | None = None  # [N, L] bool for local vectors
-    counted: Tensor | None = None  # [N, L] bool: those within the mask that make up a pair's score; None: all of them
+    counted: Tensor | None = None  # [N, L] bool: the vectors inside the mask that count in a pair's score; None: all
 
     def __post_init__(self) -> None:
         if self.counted is not None and self.mask is None:
-            raise ValueError("What counts is told of local vectors, which have a mask.")
+            raise ValueError("`counted` needs local vectors with a mask.")
 
     def __len__(self) -> int:
         return self.vectors.shape[0]
 
     def select(self, index: Tensor) -> Encoded:
+        """The items at `index` [N] in that order."""
         mask = None if self.mask is None else self.mask[index]
         return Encoded(self.vectors[index], mask, None if self.counted is None else self.counted[index])
 
     def of_counted(self) -> Encoded:
-        """The vectors that count, as if there were no others."""
+        """The counted vectors alone."""
         if self.counted is None or self.mask is None:
             return self
         return Encoded(self.vectors, self.mask & self.counted)
 
 
 State = dict[str, Tensor]
-"""A captioner's memory between words: named tensors whose first dimension is the hypothesis, so that decoding can
+"""A captioner's state between words: named tensors whose first dimension is the hypothesis, so that decoding can
 select, repeat and reorder hypotheses without knowing the model."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One word further: what may come next, the memory to go on with, and where the model looked."""
+    """The result of reading one word: scores of the next word, the new state, and the attention."""
 
     logits: Tensor  # [N, V]
     state: State
-    attention: Tensor | None = None  # [N, R] weights over feature rows (a sentinel's share left out)
+    attention: Tensor | None = None  # [N, R] weights over feature rows, without the share of a sentinel
 
 
 @dataclass(frozen=True)
 class Forced:
-    """A captioner reading a given sentence: row t predicts token t + 1."""
+    """A captioner's predictions for given captions: row t predicts token t + 1."""
 
     logits: Tensor  # [C, T - 1, V]
     attention: Tensor | None = None  # [C, T - 1, R]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import nn
 
-from tellapart.core.distributed import agree, alone, group
+from tellapart.core.distributed import from_main, group, single_process
 from tellapart.core.errors import InputError
 from tellapart.data.sampling import draw_epoch
 from tellapart.evaluation import EVALUATIONS
@@ -67,7 +67,7 @@ def judge(
         return {}
     judged: dict[str, float] = {}
     if group().is_main:
-        with average.evaluated() if average else torch.no_grad(), torch.no_grad(), alone():
+        with average.evaluated() if average else torch.no_grad(), torch.no_grad(), single_process():
             kept = objective.eval().get_submodule("model")
             if stage.evaluation == "loss":
                 judged = validation_losses(objective, context, stage, earlier)
@@ -80,7 +80,7 @@ def judge(
                 save_best(kept)
             else:
                 position.stale += 1
-    judged, position.best, position.stale = agree((judged, position.best, position.stale))
+    judged, position.best, position.stale = from_main((judged, position.best, position.stale))
     return judged
 
 

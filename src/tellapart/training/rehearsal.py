@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 import torch
 from torch import nn
 
-from tellapart.core.distributed import alone
+from tellapart.core.distributed import single_process
 from tellapart.data.sampling import draw_few
 from tellapart.evaluation import CHECKS
 from tellapart.objectives.context import Context
@@ -41,7 +41,7 @@ def rehearse(
             objective: nn.Module = stage.objective.build(model, context).to(context.device)
             build_optimiser(stage.optimiser, objective)
             batch = made(context.batches, draw_few(context.pack, stage.sampling))
-            with alone(), torch.no_grad():
+            with single_process(), torch.no_grad():
                 figures = objective.eval()(batch)
             if stage.evaluation in CHECKS:
                 CHECKS[stage.evaluation](model, context, stage.validation_split)

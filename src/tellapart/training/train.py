@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from tellapart.core.device import usable_device
-from tellapart.core.distributed import agree, barrier, group, join
+from tellapart.core.distributed import barrier, from_main, group, join_group
 from tellapart.core.progress import Progress
 from tellapart.data.batches import Batches
 from tellapart.data.feature_choice import choose_features
@@ -95,7 +95,7 @@ class TrainSettings:
 
 def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
     """Train all stages of a recipe, or what is left of them, and open the finished run."""
-    us = join(settings.device)
+    us = join_group(settings.device)
     device = usable_device(f"cuda:{us.rank}" if us.world > 1 and settings.device == "cuda" else settings.device)
     pack = Pack(settings.data)
     recipe, chosen, store = _checked(recipe, settings, pack)
@@ -193,7 +193,7 @@ def _begin(
         found = look_at(recipe, chosen, settings.out)
         begun = {"position": vars(found.position), "checkpoint": str(found.checkpoint or "")}
         log = Log(settings.out / "log.jsonl", found.rows, settings.tensorboard)
-    begun = agree(begun)
+    begun = from_main(begun)
     return Position(**begun["position"]), Path(begun["checkpoint"]) if begun["checkpoint"] else None, log
 
 
