@@ -9,11 +9,11 @@ from tellapart.text.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class ModelInputs:
-    """What a model must know of the data to be built. A run folder keeps it, so a run alone rebuilds its model."""
+    """What a model must know of the data to be built. A run folder stores it, so a run alone rebuilds its model."""
 
     vocabulary: Vocabulary
     feature_width: int
     feature_rows: int = 1
-    """The most feature rows an image has."""
+    """The most feature rows of an image."""
     load_pretrained: bool = True
-    """False when weights are about to be overwritten by a checkpoint: do not look for pretrained parts."""
+    """False when a checkpoint is about to replace all weights: pretrained parts are not loaded."""

@@ -1,4 +1,7 @@
-"""Captioners: models that write a sentence about an image, word by word."""
+"""Captioners: models that generate a caption of an image, word by word.
+
+To add one, write a file with a settings class that has `build(inputs)`, and add a line to CAPTIONERS.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Additive attention (Bahdanau et al. 2015): how well each cell of an image fits what is about to be said."""
+"""Additive attention (Bahdanau et al. 2015) of a query over the cells of an image."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 COMPARED_AT_ONCE = {"cpu": 2**19, "cuda": 2**27}
-"""Numbers compared in one go where no gradient is wanted: few enough to stay in a processor's cache, many for a GPU."""
+"""Numbers compared at once without gradients: few enough for the cache of a CPU, many for a GPU."""
 
 
 class AdditiveAttention(nn.Module):
-    """score = w . tanh(key + query), for k queries an image against all its cells.
+    """score = w . tanh(key + query), for k queries per image over all its cells.
 
-    dropout: on the tanh, one mask for all cells of a query, folded into w: as one mask a cell would be by far the
+    dropout: on the tanh, with one mask for all cells of a query, applied to w. One mask per cell would be by far the
     largest tensor of a captioner.
     """
 
@@ -23,14 +23,13 @@ class AdditiveAttention(nn.Module):
         self.dropout = dropout
 
     def forward(self, keys: Tensor, query: Tensor, mask: Tensor | None = None) -> Tensor:
-        """keys [P, R, A], query [P * k, A] image by image, mask [P, R] True = keep; gives scores [P * k, R], -inf
-        where there is no cell."""
+        """keys [P, R, A], query [P * k, A] image by image, mask [P, R] -> scores [P * k, R], -inf where masked."""
         queries = query.unflatten(0, (len(keys), -1)) if len(keys) else query.unsqueeze(1)  # [P, k, A]
         if torch.is_grad_enabled():
             scores = self._scores(keys, queries)  # [P, k, R]
         else:
             most = COMPARED_AT_ONCE.get(keys.device.type, COMPARED_AT_ONCE["cuda"])
-            each = max(1, most // max(keys[:1].numel(), 1))  # queries in one go
+            each = max(1, most // max(keys[:1].numel(), 1))  # queries at once
             images = max(1, each // max(queries.shape[1], 1))
             scores = torch.cat(
                 [
@@ -49,7 +48,7 @@ class AdditiveAttention(nn.Module):
             weight = functional.dropout(weight.expand_as(queries), self.dropout).unsqueeze(3)  # [P, k, A, 1]
         keys, queries = keys.unsqueeze(1), queries.unsqueeze(2)
         if keys.device.type == "cpu" and keys.dtype == torch.float32:
-            # tanh(x) = 2 sigmoid(2x) - 1, and torch's sigmoid takes a fifth of the time of its tanh on processors.
+            # tanh(x) = 2 sigmoid(2x) - 1; on a CPU torch's sigmoid takes a fifth of the time of its tanh.
             compared = torch.add(2 * queries, keys, alpha=2).sigmoid_()  # [P, k, R, A]
             scores = 2 * _dot(compared, weight) - weight.sum(-2 if weight.dim() > 1 else 0)
         else:
@@ -58,12 +57,12 @@ class AdditiveAttention(nn.Module):
 
 
 def weighted_sum(weights: Tensor, cells: Tensor) -> Tensor:
-    """Cells [P, R, H] summed with each of their image's k rows of weights [P * k, R]: [P * k, H]."""
+    """Cells [P, R, H] summed with the k rows of weights of their image [P * k, R]: [P * k, H]."""
     if not len(cells):
         return cells.new_zeros(0, cells.shape[2])
     return torch.bmm(weights.unflatten(0, (len(cells), -1)), cells).flatten(0, 1)
 
 
 def _dot(compared: Tensor, weight: Tensor) -> Tensor:
-    """[P, k, R] from [P, k, R, A] and one w for all [A] or one a query [P, k, A, 1]."""
+    """[P, k, R] from [P, k, R, A] and one w for all [A] or one per query [P, k, A, 1]."""
     return compared @ weight if weight.dim() == 1 else (compared @ weight).squeeze(3)

@@ -1,5 +1,5 @@
-"""Two captions that need no learning, for R2M to beat: the concepts in a row, and the corpus sentence that shares
-most of them."""
+"""Two baselines of R2M without training: the image's concepts joined, and the corpus sentence that shares most of
+them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tellapart.data.pack import Pack
 from tellapart.text.vocabulary import PAD
 
 CHUNK = 1024
-"""Images compared with the corpus in one go."""
+"""Images compared with the corpus at once."""
 
 
 def joined_concepts(concepts: Sequence[str]) -> str:
-    """The concepts, one after the other.
+    """The concepts joined by "and".
 
     >>> joined_concepts(["person", "umbrella"])
     'a person and an umbrella'
@@ -29,14 +29,14 @@ def joined_concepts(concepts: Sequence[str]) -> str:
 
 
 def joined_captions(pack: Pack, images: np.ndarray) -> list[str]:
-    """`joined_concepts` for rows of a pack, the surest concept first."""
+    """`joined_concepts` for image rows of a pack, the most confident concept first."""
     words = pack.vocabulary.words
     rows = pack.column(IMAGE_CONCEPTS).values[images]
     return [joined_concepts([words[index] for index in row[::-1] if index != PAD]) for row in rows.tolist()]
 
 
 def nearest_captions(pack: Pack, images: np.ndarray, split: str = "train") -> list[str]:
-    """For each image the words of the unpaired sentence with the most alike concepts (`nearest_sentences`)."""
+    """For each image the unpaired sentence with the most similar concepts (`nearest_sentences`)."""
     captions = pack.split(split).captions
     captions = captions[pack.owner[captions] < 0]
     if not len(captions):
@@ -48,29 +48,29 @@ def nearest_captions(pack: Pack, images: np.ndarray, split: str = "train") -> li
 
 
 def nearest_sentences(images: np.ndarray, sentences: np.ndarray) -> np.ndarray:
-    """Row of the sentence [I] whose concepts [C, k] overlap most with each image's [I, k]; PAD stands for none.
+    """The row [I] of the sentence whose concepts [C, k] overlap most with each image's [I, k]; PAD means none.
 
-    Overlap is shared concepts over all concepts of the two (Jaccard), and the earliest sentence wins a tie. Sentences
-    with one set of concepts are compared once.
+    Overlap is shared concepts over all concepts of the two (Jaccard). The earliest sentence wins a tie. Sentences
+    with the same concepts are compared once.
     """
     known = np.unique(np.concatenate([images.ravel(), sentences.ravel()]))
     known = known[known != PAD]
     sets, first = np.unique(np.packbits(_many_hot(sentences, known), axis=1), axis=0, return_index=True)
     order = np.argsort(first)
     first = first[order]
-    held = np.unpackbits(sets[order], axis=1, count=len(known)).astype(np.float32)  # [U, K]
-    wanted = _many_hot(images, known).astype(np.float32)  # [I, K]
+    in_sentences = np.unpackbits(sets[order], axis=1, count=len(known)).astype(np.float32)  # [U, K]
+    in_images = _many_hot(images, known).astype(np.float32)  # [I, K]
     best = []
-    for start in range(0, len(wanted), CHUNK):
-        part = wanted[start : start + CHUNK]
-        shared = part @ held.T  # [i, U]
-        union = part.sum(1)[:, None] + held.sum(1)[None, :] - shared
+    for start in range(0, len(in_images), CHUNK):
+        part = in_images[start : start + CHUNK]
+        shared = part @ in_sentences.T  # [i, U]
+        union = part.sum(1)[:, None] + in_sentences.sum(1)[None, :] - shared
         best.append(first[np.argmax(shared / np.maximum(union, 1), axis=1)])
     return np.concatenate(best) if best else np.zeros(0, dtype=np.int64)
 
 
 def _many_hot(rows: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """[N, K] bool: which of the known ids stand in each row [N, k]."""
+    """[N, K] bool: which of the known ids each row [N, k] contains."""
     hot = np.zeros((len(rows), len(known)), dtype=np.bool_)
     row, place = np.nonzero(rows != PAD)
     hot[row, np.searchsorted(known, rows[row, place])] = True

@@ -1,10 +1,8 @@
-"""R2M (Guo et al. 2020; the unsupervised captioning paper): visual concepts to a sentence, through memories, and
-back.
+"""R2M (Guo et al. 2020; the unsupervised captioning paper): from visual concepts to a caption and back.
 
-The encoder makes one vector v of an image's or a sentence's concepts; the decoder's fusion memory relates v to the
-last word and its recurrent memory carries the sentence on (Eqs. 1-8); the reconstructor reads the decoder's memories
-and must find v again (Eq. 9). An image's features are not read to write a sentence: `images.columns["concepts"]` is
-all that is needed.
+The encoder turns the concepts of an image or a sentence into one vector v. The decoder's fusion memory relates v to the
+last word, and its recurrent memory carries the state (Eqs. 1-8). The reconstructor reads the decoder's memories and
+reconstructs v (Eq. 9). Captions do not use image features: `images.columns["concepts"]` is the only input.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
+from tellapart.core.errors import Step as MissingStep
 from tellapart.core.types import Forced, Images, State, Step
 from tellapart.data.concepts_column import IMAGE_CONCEPTS
 from tellapart.models.captioners.teacher_forcing import HiddenSequence
@@ -26,7 +25,7 @@ from tellapart.text.vocabulary import PAD
 
 @dataclass(frozen=True)
 class R2M:
-    """Recurrent relational memory network: concepts to sentence (R2M, section 2)."""
+    """Recurrent relational memory network: from concepts to a caption (R2M, section 2)."""
 
     width: int = 512
     """Width d of word vectors, of the concept LSTM and of a memory slot."""
@@ -39,34 +38,37 @@ class R2M:
     value_width: int = 256
     """Width of a head's values; heads * value_width must be `width`."""
     dropout: float = 0.2
-    """On the concept encoder's input and output; the memories have none."""
+    """Dropout of the concept encoder's input and output; the memories have none."""
     fusion_memory: bool = True
-    """False: a linear layer over v and the word in fusion memory's place (Table 2, "D w/o FM")."""
+    """False: a linear layer over v and the word instead of fusion memory (Table 2, "D w/o FM")."""
     decoder_memory: bool = True
-    """False: an LSTM in the decoder's recurrent memory's place (Table 2, "D w/o Memory")."""
+    """False: an LSTM instead of the decoder's recurrent memory (Table 2, "D w/o Memory")."""
     reconstructor_memory: bool = True
-    """False: an LSTM in the reconstructor's recurrent memory's place (Table 2, "R w/o Memory")."""
+    """False: an LSTM instead of the reconstructor's recurrent memory (Table 2, "R w/o Memory")."""
 
     def build(self, inputs: ModelInputs) -> R2MModel:
+        """The model with random weights."""
         return R2MModel(self, len(inputs.vocabulary))
 
 
 @dataclass(frozen=True)
 class MemoryAttention:
-    """Where the decoder's memories looked as it read a sentence: what the paper's Figure 5 draws."""
+    """Attention of the decoder's memories while it reads captions: what the paper's Figure 5 shows."""
 
     fusion: Tensor | None  # [C, T - 1, H, 2, 2]: rows and columns are v, then the word
     recurrent: Tensor | None  # [C, T - 1, H, S, S + 1]: over the memory's slots, then over f_t
 
 
 class R2MModel(nn.Module):
+    """See `R2M`."""
+
     image_state: tuple[str, ...] = ("concepts",)
 
     def __init__(self, config: R2M, words: int) -> None:
         super().__init__()
         width, heads = config.width, config.heads
         self.width = width
-        self.words = nn.Embedding(words, width, padding_idx=PAD)  # read by encoder and decoder alike
+        self.words = nn.Embedding(words, width, padding_idx=PAD)  # for encoder and decoder
         self.encoder = ConceptEncoder(width, config.dropout)
         self.fusion: FusionMemory | PlainFusion = (
             FusionMemory(width, heads, config.key_width, config.value_width)
@@ -95,44 +97,47 @@ class R2MModel(nn.Module):
             self.words.weight[PAD] = 0
 
     def encode(self, concepts: Tensor) -> Tensor:
-        """v [N, d] of concepts [N, k]: length one, or zero where there is no concept."""
+        """v [N, d] of concepts [N, k]: of length one, or zero without concepts."""
         return self.encoder(concepts, self.words(concepts.long()))
 
     def start(self, images: Images) -> State:
+        """The state before the first word."""
         if IMAGE_CONCEPTS not in images.columns:
             raise InputError(
-                f"R2M reads the column '{IMAGE_CONCEPTS}' of images, and it is not there; "
-                "make it with `tellapart annotate PACK --concepts` and name it in the stage's sampling.columns."
+                f"R2M needs the image column '{IMAGE_CONCEPTS}'; annotate concepts and add it to the stage's "
+                "sampling.columns.",
+                MissingStep("annotate", "PACK", concepts=True),
             )
         return self.begin(self.encode(images.columns[IMAGE_CONCEPTS]))
 
     def begin(self, concepts: Tensor) -> State:
-        """The state before the first word, for concepts already encoded [N, d]."""
+        """The state before the first word, for encoded concepts [N, d]."""
         return {"concepts": concepts, **self.decoder.begin(len(concepts), concepts)}
 
     def step(self, word: Tensor, state: State) -> Step:
+        """Logits of the next word [N, V] after words [N], and the new state."""
         concepts = state["concepts"].repeat_interleave(len(word) // max(len(state["concepts"]), 1), 0)  # [N, d]
         fused, _ = self.fusion(concepts, self.words(word.unsqueeze(1)))  # [N, 1, d]
         memory, after, _ = self.decoder.step(fused, state)
         return Step(self.logits(memory.flatten(1)), {"concepts": state["concepts"], **after})
 
     def read(self, state: State, tokens: Tensor) -> HiddenSequence:
-        """All words but the last: fusion memory at once, recurrent memory step by step. Rows are M_t, slots side by
-        side."""
+        """M_t [C, T - 1, S d] after all words but the last: fusion memory at once, recurrent memory step by step."""
         fused, _ = self.fusion(state["concepts"], self.words(tokens[:, :-1]))  # [C, T - 1, d]
         return HiddenSequence(self.decoder.sequence(fused.unsqueeze(2), state).outputs.flatten(2))
 
     def logits(self, hidden: Tensor) -> Tensor:
+        """hidden [..., S d] -> logits [..., V]."""
         return self.predict(hidden)  # Eq. 8 before softmax
 
     def forward(self, images: Images, tokens: Tensor) -> Forced:
+        """Logits [C, T - 1, V] for given captions [C, T]."""
         return Forced(self.logits(self.read(self.start(images), tokens).hidden))
 
     def reconstruct(self, hidden: Tensor, lengths: Tensor) -> Tensor:
-        """v~ [C, d] from the decoder's memories [C, T - 1, S d] (Eq. 9): the reconstructor's memory where END was
-        predicted.
+        """v~ [C, d] from the decoder's memories [C, T - 1, S d] (Eq. 9): the reconstructor's memory at END.
 
-        lengths count START and END, so END was predicted in row lengths - 2.
+        lengths [C] count START and END, so END is predicted in row lengths - 2.
         """
         incoming = hidden.unflatten(2, (-1, self.width))  # [C, T - 1, S, d]
         state = self.reconstructor.begin(len(hidden), hidden)
@@ -140,7 +145,7 @@ class R2MModel(nn.Module):
         return self.rebuild(outputs[torch.arange(len(hidden), device=hidden.device), lengths - 2])
 
     def memory_attention(self, images: Images, tokens: Tensor) -> MemoryAttention:
-        """Attention of both memories of the decoder for each word of given sentences."""
+        """Attention of both memories of the decoder at each word of given captions [C, T]."""
         state = self.start(images)
         fused, fusion = self.fusion(state["concepts"], self.words(tokens[:, :-1]))
         return MemoryAttention(fusion, self.decoder.sequence(fused.unsqueeze(2), state).weights)

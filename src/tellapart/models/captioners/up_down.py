@@ -1,7 +1,7 @@
-"""Up-Down (Anderson et al. 2018; paper 2, section 3.2, Eqs. 9-14): one LSTM decides where to look, another speaks.
+"""Up-Down (Anderson et al. 2018; grounded captioning paper, section 3.2, Eqs. 9-14): an attention and a language LSTM.
 
-The gaze depends on what was said, so the loop over time stays; all that does not depend on the loop is computed before
-it, and sentences that have ended leave it.
+Attention depends on the words before, so reading a caption needs a loop over time. Everything else is computed before
+the loop, and captions that have ended leave it.
 """
 
 from __future__ import annotations
@@ -42,22 +42,23 @@ class UpDown:
     attention: int = 512
     """Width of the layer that compares cells with the attention LSTM's output."""
     dropout: float = 0.5
-    """On words, projected images, and the language LSTM's output where it predicts words."""
+    """Dropout of words, projected images, and the language LSTM's output before words are predicted."""
     scaling: str = "none"
-    """Image features as they are (none), standardised row by row (layer), or of length one (unit)."""
+    """Scaling of image features: none, layer (each row standardised) or unit (each row to length one)."""
     tied: bool = False
-    """One table reads and predicts words."""
+    """Use one table to embed and to predict words."""
     compat: str = "paper"
     """paper: cells are projected without ReLU and the whole image is their mean (Eqs. 9, 10). code: as released,
-    words, cells and the whole image go through ReLU, and the whole image has a layer of its own."""
+    words, cells and the whole image go through ReLU, and the whole image has a separate layer."""
 
     def build(self, inputs: ModelInputs) -> UpDownModel:
+        """The model with random weights."""
         return UpDownModel(self, len(inputs.vocabulary), inputs.feature_width)
 
 
 @dataclass(frozen=True)
 class Loop:
-    """What every step of a sentence multiplies with."""
+    """The matrix products of every step of a caption."""
 
     attention: LoopLinear  # [h_language; h_attention] to the attention LSTM's gates
     language: LoopLinear  # [attended cells; h_attention; h_language] to the language LSTM's gates
@@ -66,12 +67,14 @@ class Loop:
 
 
 class UpDownModel(nn.Module):
+    """See `UpDown`."""
+
     image_state: tuple[str, ...] = ("whole", "cells", "keys", "mask")
 
     def __init__(self, config: UpDown, words: int, feature_width: int) -> None:
         super().__init__()
         if config.compat not in ("paper", "code"):
-            raise InputError(f"Up-Down is built as in the paper or as in the code, not as in '{config.compat}'.")
+            raise InputError(f"compat must be 'paper' or 'code', not '{config.compat}'.")
         hidden, self.relu = config.hidden, config.compat == "code"
         self.hidden = hidden
         self.cells = ImageProjection(feature_width, hidden, config.dropout, config.scaling, self.relu)
@@ -85,6 +88,7 @@ class UpDownModel(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def start(self, images: Images) -> State:
+        """The state before the first word."""
         cells = self.cells(images.features)  # [N, R, H]
         # What the whole image adds to the attention LSTM's gates is the same at every step.
         weight = self.attention_lstm.weight_ih[:, self.hidden : 2 * self.hidden]
@@ -95,49 +99,56 @@ class UpDownModel(nn.Module):
         return image | dict.fromkeys(MEMORY, nothing)
 
     def step(self, word: Tensor, state: State) -> Step:
+        """Logits of the next word [N, V] after words [N], the new state, and attention [N, R]."""
         word_input = self.advance(
             self.word_input(word) if self.training else per_distinct_word(self.word_input, word), state
         )
         return Step(self.logits(word_input.hidden), word_input.state, word_input.attention)
 
     def word_input(self, words: Tensor) -> Tensor:
-        """The words' and the biases' share of the attention LSTM's gates [..., 4H]."""
+        """The share of words [...] and biases in the attention LSTM's gates [..., 4H]."""
         read = self.words(words)
         read = self.dropout(torch.relu(read) if self.relu else read)
         cell = self.attention_lstm
         return functional.linear(read, cell.weight_ih[:, 2 * self.hidden :], cell.bias_ih + cell.bias_hh)
 
     def advance(self, word_input: Tensor, state: State) -> HiddenStep:
+        """One step of both LSTMs."""
         gates = add_image_gates(word_input, state["whole"], len(state["language_hidden"]))
         memory = tuple(state[name] for name in MEMORY)
         memory, attention = self._advance(0, memory, state, self._loop(gates.unsqueeze(0), state))
         return HiddenStep(self.dropout(memory[2]), {**state, **dict(zip(MEMORY, memory))}, attention)
 
     def read(self, state: State, tokens: Tensor) -> HiddenSequence:
-        """All words but the last, the longest sentences first, so that those still going on are the first rows."""
+        """Hidden vectors [C, T - 1, H] after all words but the last.
+
+        The longest captions come first, so that the active ones are the first rows.
+        """
         ordered = longest_first(state, tokens)
         state = ordered.state
         gates = self.word_input(ordered.tokens[:, :-1]) + state["whole"].unsqueeze(1)  # [C, T - 1, 4H]
         memory = tuple(state[name] for name in MEMORY)
         loop = self._loop(gates.transpose(0, 1), state)
-        spoken, looks = [], []
-        for step, rows in enumerate(ordered.alive):
+        outputs, attentions = [], []
+        for step, rows in enumerate(ordered.active):
             memory = tuple(first_rows(part, rows) for part in memory)
             memory, attention = self._advance(step, memory, state, loop)
-            spoken.append(pad_rows(memory[2], len(tokens)))
-            looks.append(pad_rows(attention, len(tokens)))
-        hidden = self.dropout(torch.stack(spoken, 1))  # [C, T - 1, H]
-        return HiddenSequence(ordered.back(hidden), ordered.back(torch.stack(looks, 1)))
+            outputs.append(pad_rows(memory[2], len(tokens)))
+            attentions.append(pad_rows(attention, len(tokens)))
+        hidden = self.dropout(torch.stack(outputs, 1))  # [C, T - 1, H]
+        return HiddenSequence(ordered.restore(hidden), ordered.restore(torch.stack(attentions, 1)))
 
     def logits(self, hidden: Tensor) -> Tensor:
+        """hidden [..., H] -> logits [..., V]."""
         return self.words.logits(hidden)
 
     def forward(self, images: Images, tokens: Tensor) -> Forced:
+        """Logits [C, T - 1, V] and attention [C, T - 1, R] for given captions [C, T]."""
         read = self.read(self.start(images), tokens)
         return Forced(self.logits(read.hidden), read.attention)
 
     def _loop(self, gates: Tensor, state: State) -> Loop:
-        """The products of T steps for N hypotheses; gates: what the attention LSTM's have already [T, N, 4H]."""
+        """The products of T steps for N hypotheses; gates [T, N, 4H] is the known part of the attention gates."""
         attention, language, query = self.attention_lstm, self.language_lstm, self.query
         shape, cells = gates.shape[:2], state["cells"]
         bias = language.bias_ih + language.bias_hh
@@ -154,7 +165,7 @@ class UpDownModel(nn.Module):
     def _advance(
         self, step: int, memory: tuple[Tensor, ...], state: State, loop: Loop
     ) -> tuple[tuple[Tensor, ...], Tensor]:
-        """One step of both LSTMs for as many hypotheses as `memory` has rows; also the attention [rows, R]."""
+        """One step of both LSTMs for as many hypotheses as `memory` has rows, and the attention [rows, R]."""
         attention_hidden, attention_cell, language_hidden, language_cell = memory
         rows = len(language_hidden)
         gates = loop.attention(step, language_hidden, attention_hidden)
@@ -163,9 +174,9 @@ class UpDownModel(nn.Module):
         query = loop.query(step, attention_hidden)
         scores = self.attend(first_rows(state["keys"], rows), query, first_rows(state["mask"], rows))
         weights = functional.softmax(scores, -1)  # [N, R]
-        seen = (
+        attended = (
             loop.mix(step, weights) if loop.mix else weighted_sum(weights, first_rows(state["cells"], rows))
         )  # [N, H]
 
-        gates = loop.language(step, seen, attention_hidden, language_hidden)
+        gates = loop.language(step, attended, attention_hidden, language_hidden)
         return (attention_hidden, attention_cell, *lstm_step(gates, language_cell)), weights

@@ -1,0 +1,1 @@
+"""Layers that matchers, captioners and objectives share, one idea per file."""
