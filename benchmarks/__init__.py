@@ -1,1 +1,1 @@
-"""Benchmarks: each prints its rates side by side with a peer's, measured in the same run."""
+"""Benchmarks: each compares its speed with another implementation in the same run."""

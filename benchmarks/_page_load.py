@@ -1,7 +1,7 @@
 """`python -m benchmarks._page_load ADDRESS PHOTO "WORDS"`: many clients at once against a running `tellapart serve`.
 
-Nine of ten clients search and open a small image of what was found, the tenth drops a photo, all as fast as they are
-answered. Not among the benchmarks that run by themselves, for it needs an index to be served.
+Nine of ten clients search and open a small image of a result, the tenth uploads a photo. Each sends its next request
+when the previous one is answered. `python -m benchmarks` does not run it, since it needs a running server.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Caption metrics side by side with pycocoevalcap, in one run: seconds, ratio, and how far the values are apart.
+"""Caption metrics and pycocoevalcap in one run: seconds, their ratio, and the difference of the values.
 
-5,000 candidates with 5 references each. Tokens and METEOR are one cold call each: Java's start and the jar's reading of
-its tables there, compiled rules and opened tables here. (The very first METEOR on a machine also turns the release's
-paraphrase table into the form kept in the cache folder; that is done before and printed apart.) The others are the best
-of a few calls on both sides.
+5,000 candidates with 5 references each. Tokens and METEOR are one cold call each: the start of Java and the reading of
+the jar's tables on their side, compiled rules and opened tables on ours. (The first METEOR on a machine also converts
+the release's paraphrase table for the cache folder. That happens before and is printed separately.) The others are the
+best of a few calls on both sides.
 """
 
 import json
@@ -23,7 +23,7 @@ WANTED = {"tokens": 2, "BLEU": 10, "ROUGE-L": 10, "CIDEr": 20, "METEOR": 5, "rew
 
 
 def captions() -> list[list[str]]:
-    """Six captions an image, the first a candidate: real ones where COCO is at hand, else sentences made of words."""
+    """Six captions per image, the first a candidate: from COCO if it is available, else random words."""
     generator = random.Random(0)
     path = DATA / "coco" / "annotations" / "captions_train.json"
     if path.is_file():
@@ -46,7 +46,7 @@ def captions() -> list[list[str]]:
 
 
 def timed(call: Callable[[], Any], repeats: int = 1) -> tuple[Any, float]:
-    """The result, and the least seconds of some runs: what other programs take is not ours."""
+    """The result, and the least seconds of some runs, to exclude the load of other programs."""
     best = float("inf")
     for _ in range(repeats):
         start = time.perf_counter()
@@ -57,7 +57,7 @@ def timed(call: Callable[[], Any], repeats: int = 1) -> tuple[Any, float]:
 
 def report(name: str, theirs: float, ours: float, difference: float) -> None:
     ratio = theirs / ours
-    verdict = "" if ratio >= WANTED[name] else f"  (below the wanted {WANTED[name]}x)"
+    verdict = "" if ratio >= WANTED[name] else f"  (below the target of {WANTED[name]}x)"
     print(f"{name:22}{theirs:10.3f} s{ours:10.3f} s{ratio:8.1f}x{difference:12.1e}{verdict}", flush=True)
 
 
@@ -65,7 +65,7 @@ def main(device: str = "cpu") -> None:
     try:
         import pycocoevalcap  # noqa: F401
     except ImportError:
-        print("pycocoevalcap is not installed, so there is nothing to compare with: pip install pycocoevalcap")
+        print("pycocoevalcap is not installed, so there is nothing to compare with: run pip install pycocoevalcap")
         return
     groups = captions()
     print(f"{'':22}{'pycocoevalcap':>12}{'tellapart':>12}{'ratio':>9}{'difference':>12}")
@@ -80,7 +80,7 @@ def bench_tokens(candidates: list[str], references: list[list[str]]) -> tuple[li
 
     ours, seconds = timed(lambda: (tokenize(candidates), tokenize_groups(references)))
     if shutil.which("java") is None:
-        print("tokens: no Java here to compare with")
+        print("tokens: no Java to compare with")
         return ours
 
     def reference() -> tuple[list[str], list[list[str]]]:
@@ -127,14 +127,14 @@ def bench_meteor(said: list[str], references: list[list[str]]) -> None:
     meteor_tables.paraphrases.cache_clear()
     ours, quick = timed(lambda: meteor(said, references))
     if shutil.which("java") is None:
-        print("METEOR: no Java here to compare with")
+        print("METEOR: no Java to compare with")
         return
     theirs, slow = timed(lambda: meteor_java(said, references))
     report("METEOR", slow, quick, float(np.abs(ours.each - theirs.each).max()))
 
 
 def bench_reward(said: list[str], references: list[list[str]], device: str) -> None:
-    """Both know the document frequencies beforehand; the string scorer reads index strings, as training code has it."""
+    """Both have the document frequencies beforehand; the string scorer reads index strings, as training code does."""
     import torch
     from pycocoevalcap.cider.cider_scorer import CiderScorer
 

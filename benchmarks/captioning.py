@@ -1,9 +1,9 @@
-"""Captioning: beam search in batches beside one image at a time, and training steps beside word-by-word ones.
+"""Captioning: beam search in batches against one image at a time, and training steps against word-by-word ones.
 
     python -m benchmarks captioning [--device cuda]
 
 Models have their papers' sizes (512), features are 49 cells of 1,280, the vocabulary is Flickr8k's size; weights and
-sentences are made up, as speed does not depend on them. Both sides compute the same numbers, which is checked.
+captions are random, since speed does not depend on them. The benchmark checks that both sides compute equal numbers.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def some_sentences(count: int, device: str) -> Tensor:
 
 
 def naive_log_probabilities(model: nn.Module, images: Images, tokens: Tensor, owner: Tensor) -> Tensor:
-    """One copy of its image for each sentence, one step a word, all words predicted at padding too."""
+    """One copy of the image for each caption, one step per word, all words predicted at padding, too."""
     state, totals = model.start(images.select(owner)), []
     for place in range(tokens.shape[1] - 1):
         step = model.step(tokens[:, place], state)
@@ -82,7 +82,7 @@ def seconds(work: Callable[[], object], device: str, repeats: int = 3) -> float:
 
 
 def compare_beam(name: str, inputs: ModelInputs, device: str, image_rows: int = 96) -> float:
-    """Captions a second by beam 3, batched and one image at a time; every sentence twelve words."""
+    """Captions per second with beam 3, batched and one image at a time; every caption has twelve words."""
     model = CAPTIONERS[name]().build(inputs).to(device).eval()
     with torch.no_grad():
         model.words.bias[END] = -30.0
@@ -101,7 +101,7 @@ def compare_beam(name: str, inputs: ModelInputs, device: str, image_rows: int = 
 
 
 def compare_steps(name: str, inputs: ModelInputs, images: Images, tokens: Tensor, owner: Tensor, device: str) -> None:
-    """An MLE step and a CL step (K = 5), with backward, beside the word-by-word way."""
+    """An MLE step and a CL step (K = 5), with backward, against the word-by-word implementation."""
     model = CAPTIONERS[name]().build(inputs).to(device).eval()  # no dropout, so that both sides must agree
     reference = copy.deepcopy(model).requires_grad_(False)
     wrong, wrong_owner = some_sentences(len(owner) * ROUNDS, device), owner.repeat(ROUNDS)
@@ -124,7 +124,7 @@ def compare_steps(name: str, inputs: ModelInputs, images: Images, tokens: Tensor
         return contrast(both[: len(owner)], known, both[len(owner) :], reference_wrong)
 
     def naive_cl() -> Tensor:
-        """True pairs again for each round, as Eq. 10 is printed; the reference asked about all of them."""
+        """True pairs again for each round, as Eq. 10 is printed; the reference scores all of them."""
         losses = []
         for mismatched in wrong.chunk(ROUNDS):
             pairs = []
@@ -142,7 +142,7 @@ def compare_steps(name: str, inputs: ModelInputs, images: Images, tokens: Tensor
 
 
 def self_retrieval(inputs: ModelInputs, device: str, image_rows: int = 64) -> None:
-    """NeuralTalk2's million sentences: 1,000 captions that share beginnings as written ones do, by extrapolation."""
+    """NeuralTalk2's million sentences: 1,000 captions that share prefixes as real ones do, extrapolated."""
     model = CAPTIONERS["neuraltalk2"]().build(inputs).to(device).eval()
     sentences = sharing_sentences(1000).to(device)
     tree = prefix_tree(sentences)
@@ -160,7 +160,7 @@ def self_retrieval(inputs: ModelInputs, device: str, image_rows: int = 64) -> No
 
 
 def sharing_sentences(count: int) -> Tensor:
-    """Sentences of ten words, each word one of few that may follow the one before, as in captions a model writes."""
+    """Sentences of ten words, each word one of few that may follow the previous one, as in generated captions."""
     torch.manual_seed(1)
     following = torch.randint(4, WORDS, (WORDS, 3))
     tokens = torch.full((count, 1), START)

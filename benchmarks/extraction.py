@@ -1,8 +1,8 @@
 """Extraction against the bare backbone: images per second with and without decoding, pooling and writing.
 
-The bare backbone is the same folded module fed tensors that are already in memory. It runs in two ways, as a plain call
-on all cores and as extraction runs it (one single-threaded worker a core, small batches), and extraction is compared
-with the faster of the two. Rounds alternate, so that whatever else the machine does falls on all of them alike.
+The bare backbone is the same folded module on tensors in memory. It runs in two ways: as a plain call on all cores, and
+as extraction runs it (one single-threaded worker per core, small batches). Extraction is compared with the faster of
+the two. Rounds alternate, so that the load of other programs affects all of them alike.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EXTRACTION = {"extraction of vectors": "vector", "extraction of grids": "grid"}
 
 
 def benchmark_pack(folder: Path) -> Pack:
-    """Real photos where TELLAPART_DATA (or shared/data beside the checkout) has them; drawn JPEGs otherwise."""
+    """Real photos from TELLAPART_DATA (or ../shared/data) if it exists, else drawn JPEGs."""
     data = Path(os.environ.get("TELLAPART_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
     photos = sorted((data / "flickr8k" / "images").glob("*"))[:IMAGES]
     if not photos:
@@ -51,7 +51,7 @@ def benchmark_pack(folder: Path) -> Pack:
 
 
 def bare_in_workers(backbone: Backbone, batches: Sequence[torch.Tensor], workers: int) -> None:
-    """As extraction runs it: each worker takes the next batch."""
+    """As in extraction: each worker takes the next batch."""
     waiting = iter(batches)
 
     def work() -> None:
@@ -77,7 +77,7 @@ def bare_call(backbone: Backbone, batches: Sequence[torch.Tensor]) -> None:
 
 @dataclass
 class Cost:
-    """Wall-clock and processor seconds of each round; the second is what a shared machine leaves comparable."""
+    """Wall-clock and processor seconds of each round; only the latter are comparable on a shared machine."""
 
     wall: list[float] = field(default_factory=list)
     processor: list[float] = field(default_factory=list)
@@ -116,7 +116,7 @@ def main(device: str = "cpu") -> None:
 
 
 def prepared(pack: Pack, backbone: Backbone, kind: str, batch: int, name: str) -> Pipeline:
-    """Extraction with its files laid out: what is timed is decoding, the network, pooling, writing and the journal."""
+    """Extraction with allocated files: the timing covers decoding, the network, pooling, writing and the journal."""
     height, width = backbone.map_size()
     counts = np.full(len(pack.images), height * width if kind == "grid" else 1)
     plan = StorePlan({"kind": kind, "width": backbone.width}, counts, batch, boxes=kind == "grid")
@@ -124,11 +124,11 @@ def prepared(pack: Pack, backbone: Backbone, kind: str, batch: int, name: str) -
 
 
 def report(costs: dict[str, Cost], images: int, workers: int) -> None:
-    """Extraction as a share of the fastest bare way, by the clock and by processor time."""
+    """Extraction as a share of the fastest bare backbone, by wall-clock and by processor time."""
     rate = {name: images / statistics.median(cost.wall) for name, cost in costs.items()}
     effort = {name: 1000 * statistics.median(cost.processor) / images for name, cost in costs.items()}
     fastest = max((name for name in costs if name not in EXTRACTION), key=lambda name: rate[name])
-    print(f"{'':48} {'images/s':>10} {'core ms each':>13}   share of the fastest bare way, by clock and by core time")
+    print(f"{'':48} {'images/s':>10} {'core ms each':>13}   share of the fastest bare backbone, by clock and core time")
     for name in costs:
         share = ""
         if name in EXTRACTION:

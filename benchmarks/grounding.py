@@ -1,10 +1,10 @@
-"""A captioner that a matcher taught where to look is as fast as one that learned alone: the teacher stays behind.
+"""A captioner with distilled attention is as fast as one without: inference does not use the teacher.
 
     python -m benchmarks grounding [--device cuda]
 
-Both Up-Downs take a few steps of training on the same made-up images, one by likelihood, one with POS-SCAN's
+Both Up-Downs take a few steps of training on the same synthetic images, one by likelihood, one with POS-SCAN's
 attention distilled into it. Then both caption the same images in turns; the fastest of many turns counts, and the
-ratio is the median of the turns'. Scoring of their gaze is timed too.
+ratio is the median of the turns'. The scoring of their attention is timed, too.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main(device: str = "cpu") -> None:
     for (name, model), rate, ratio in zip(models.items(), turns.max(0), ratios):
         count = sum(parameter.numel() for parameter in model.parameters())
         print(f"{name:26} {count:11,} {rate:11.1f} {ratio:6.2f}")
-    print(f"judging 1,000 captions against 5,000 references: {_judging_seconds():.3f} s")
+    print(f"scoring 1,000 captions against 5,000 references: {_judging_seconds():.3f} s")
 
 
 def _trained(context: Context, objective: Likelihood | Distillation) -> nn.Module:
@@ -72,7 +72,7 @@ def _captions_a_second(model: nn.Module, images: Images) -> float:
     started = time.perf_counter()
     said = greedy(model, images)
     _settle(images.features.device)
-    # A longer sentence takes longer: what is compared is the time a step of decoding takes.
+    # A longer caption takes longer, so compare the time per step of decoding.
     return len(images) * said.tokens.shape[1] / 21 / (time.perf_counter() - started)
 
 

@@ -1,8 +1,8 @@
-"""Indexing photos beside the bare backbone: photos a second, processor time, and a second run with nothing new.
+"""Indexing photos against the bare backbone: photos per second, processor time, and a second run without changes.
 
-The photos are a folder's, repeated: every copy has the same pixels and other bytes, so that each is decoded, hashed,
-looked at and written as a new one. They are indexed in parts, and the bare backbone, fed tensors that are in memory,
-has its turns in between, so that whatever else the machine does falls on both alike. It runs bare as in `extraction`.
+The photos of a folder are repeated: every copy has the same pixels and other bytes, so that each is decoded, hashed,
+encoded and written as a new one. They are indexed in parts. In between, the bare backbone encodes tensors from memory
+as in `extraction`, so that the load of other programs affects both alike.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from tellapart.search.store import About, open_or_make
 
 PARTS = 2
 ORIGINALS, BARE = 512, 512
-"""Different photos at most, and how many of them the bare backbone sees in each of its turns."""
+"""Different photos at most, and how many of them the bare backbone encodes in each turn."""
 
 
 class Projected:
-    """The backbone's vectors through a fixed matrix: what indexing costs besides a matcher's own small layers."""
+    """The backbone's vectors times a fixed matrix: the cost of indexing without a matcher's own small layers."""
 
     fingerprint, width = "benchmark", 1024
 
@@ -50,7 +50,7 @@ class Projected:
             yield Embedded(extracted.places, vectors.cpu().numpy(), None, extracted.faults)
 
     def embed_texts(self, sentences: Sequence[str]) -> np.ndarray:
-        """Nothing is asked by words here; vectors of no direction keep the embedder's contract."""
+        """Zero vectors: this benchmark has no text queries."""
         return np.zeros((len(sentences), self.width), np.float32)
 
 
@@ -63,7 +63,7 @@ def originals(images: Path | None, folder: Path) -> list[Path]:
 
 
 def repeated(photos: Sequence[Path], count: int, folder: Path) -> list[Path]:
-    """Folders of copies, as many as there are parts."""
+    """Folders of copies, one per part."""
     parts = [folder / f"part-{part}" for part in range(min(PARTS, count))]
     for part in parts:
         part.mkdir(parents=True)
@@ -72,12 +72,12 @@ def repeated(photos: Sequence[Path], count: int, folder: Path) -> list[Path]:
         copy = parts[row % len(parts)] / f"{row}{original.suffix}"
         shutil.copyfile(original, copy)
         with copy.open("ab") as file:
-            file.write(row.to_bytes(8, "little"))  # behind the image's end: the same pixels, other bytes
+            file.write(row.to_bytes(8, "little"))  # after the end of the image: the same pixels, other bytes
     return parts
 
 
 def bare_ways(extractor: FeatureExtractor, photos: Sequence[Path], device: str) -> dict[str, Callable[[], None]]:
-    """The ways in which `extraction` runs the backbone alone, on tensors in memory."""
+    """The ways in which `extraction` runs the bare backbone on tensors in memory."""
     backbone = extractor.backbone
     squares = [read_square(path, backbone.preprocessing, extractor.spec.resize).pixels for path in photos]
     pixels = torch.stack(squares).contiguous(memory_format=torch.channels_last).to(device)
@@ -118,12 +118,12 @@ def report(bare: dict[str, Cost], indexed: Cost, again: Cost, shown: int, count:
     rate, effort = count / sum(indexed.wall), sum(indexed.processor) / count
     bare_effort = statistics.median(bare[fastest].processor) / shown
     for name, found in rates.items():
-        print(f"bare, {name}: {found:.1f} a second")
+        print(f"bare, {name}: {found:.1f} per second")
     print(
-        f"indexing {count:,} photos: {rate:.1f} a second, {rate / rates[fastest]:.0%} of the fastest bare way; "
-        f"{1000 * effort:.2f} ms of a core each, {bare_effort / effort:.0%} by core time; wanted >= 90%"
+        f"indexing {count:,} photos: {rate:.1f} per second, {rate / rates[fastest]:.0%} of the fastest bare backbone; "
+        f"{1000 * effort:.2f} ms of a core each, {bare_effort / effort:.0%} by core time; target >= 90%"
     )
-    print(f"a second run with nothing new: {again.wall[0]:.2f} s")
+    print(f"a second run without changes: {again.wall[0]:.2f} s")
 
 
 def main(
@@ -143,10 +143,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--count", type=int, default=10_000, help="photos to index")
-    parser.add_argument("--pictures", type=Path, help="a folder of photos to repeat; left out, real or drawn ones")
-    parser.add_argument(
-        "--matcher", default="", help="a run, bundled:matcher say; left out, a fixed matrix in its place"
-    )
-    parser.add_argument("--captioner", default="", help="a run that captions each photo too")
+    parser.add_argument("--images", type=Path, help="a folder of photos to repeat; by default real or drawn ones")
+    parser.add_argument("--matcher", default="", help="a run such as bundled:matcher; by default a fixed matrix")
+    parser.add_argument("--captioner", default="", help="a run that also captions each photo")
     options = parser.parse_args()
     main(options.device, options.count, options.images, options.matcher, options.captioner)

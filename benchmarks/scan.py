@@ -1,10 +1,10 @@
-"""SCAN's scoring, all images x all sentences at once, beside a loop over sentences as published code has it.
+"""SCAN's scoring of all images x all captions at once, against a loop over captions as in published code.
 
     python benchmarks/scan.py [--device cuda] [--full]
 
 Both run in one process on the same vectors (36 regions, 1,024 dimensions, sentences as long as Flickr's) and must agree
-to 1e-6. Printed: seconds (on a CPU, of one core's time, which other programs do not disturb), the ratio, and the most
-memory held.
+to 1e-6. It prints seconds (on a CPU, processor time of one core, independent of other programs), the ratio, and
+the peak memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHARD = 128
 
 
 def loop_scores(images: Encoded, texts: Encoded) -> Tensor:
-    """The usual way: shards of 128 images x 128 sentences, in each one sentence at a time against all images."""
+    """The usual implementation: shards of 128 images x 128 captions, each caption against all images in turn."""
     assert texts.mask is not None
     text_mask, rows = texts.mask, []
     for regions in images.vectors.split(SHARD):
@@ -123,7 +123,7 @@ def _settle(device: str) -> None:
 
 
 def _memory(device: str) -> float:
-    """Most memory held so far, in GB: of the GPU, or of this process."""
+    """Peak memory, in GB: of the GPU, or of this process."""
     if device.startswith("cuda"):
         return torch.cuda.max_memory_allocated() / 1e9
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
@@ -160,7 +160,7 @@ def main(device: str = "cpu", full: bool = False) -> list[Result]:
     for result in results:
         print(result)
         if result.difference > TOLERANCE * (1 if "scoring" in result.name else 100):
-            raise SystemExit(f"{result.name}: the two ways differ by {result.difference:.1e}")
+            raise SystemExit(f"{result.name}: the two implementations differ by {result.difference:.1e}")
     return results
 
 

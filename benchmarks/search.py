@@ -1,7 +1,7 @@
 """Search: a query over 100,000 vectors exactly and over a million approximately.
 
-Vectors are made up: 2,000 clumps in 64 dimensions, spread over all dimensions with noise, of length one. Queries are
-made in the same way and are not in the table. The million (minutes of building) is made only with `--rows 1000000`.
+Vectors are synthetic: 2,000 clusters in 64 dimensions, spread over all dimensions with noise, of length one. Queries
+come from the same distribution and are not in the table. `--rows 1000000` builds the million (minutes).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def fill(where: Path, rows: int, width: int) -> Store:
 
 
 def milliseconds(searcher: Searcher, queries: np.ndarray) -> tuple[float, float]:
-    """Median and 95th percentile of one query for ten photos, after a first one that is not counted."""
+    """Median and 95th percentile of one query for ten photos, after one warm-up query."""
     searcher.nearest(queries[0])
     taken = []
     for query in queries:
@@ -66,7 +66,7 @@ def milliseconds(searcher: Searcher, queries: np.ndarray) -> tuple[float, float]
 def exact(folder: Path) -> None:
     store = fill(folder / "exact", EXACT_ROWS, EXACT_WIDTH)
     median, slow = milliseconds(Searcher(store), made_up(QUERIES, EXACT_WIDTH, 0))
-    print(f"exact, {EXACT_ROWS:,} x {EXACT_WIDTH}: {median:.1f} ms a query (95% below {slow:.1f}); wanted < 50")
+    print(f"exact, {EXACT_ROWS:,} x {EXACT_WIDTH}: {median:.1f} ms per query (95% below {slow:.1f}); target < 50")
 
 
 def approximate(folder: Path, rows: int) -> None:
@@ -77,14 +77,14 @@ def approximate(folder: Path, rows: int) -> None:
     median, slow = milliseconds(Searcher(store), made_up(QUERIES, APPROXIMATE_WIDTH, 0))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(
-        f"approximate, {rows:,} x {APPROXIMATE_WIDTH}: {median:.1f} ms a query (95% below {slow:.1f}); wanted < 30. "
-        f"Recall@10 {made.recall:.3f} with {made.nprobes} cells; wanted >= 0.95. Built in {seconds:.0f} s; "
-        f"at most {memory:.1f} GB held"
+        f"approximate, {rows:,} x {APPROXIMATE_WIDTH}: {median:.1f} ms per query (95% below {slow:.1f}); target < 30. "
+        f"Recall@10 {made.recall:.3f} with {made.nprobes} cells; target >= 0.95. Built in {seconds:.0f} s; "
+        f"at most {memory:.1f} GB of memory"
     )
 
 
 def main(device: str = "cpu", rows: int = EXACT_ROWS) -> None:
-    """`rows`: of the approximate search; a tenth of a million unless more are asked for. Only the CPU is used."""
+    """`rows`: size of the approximate index, 100,000 by default. Only the CPU is used."""
     torch.set_num_threads(os.cpu_count() or 1)
     with tempfile.TemporaryDirectory() as temporary:
         exact(Path(temporary))
@@ -93,5 +93,5 @@ def main(device: str = "cpu", rows: int = EXACT_ROWS) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=EXACT_ROWS, help="of the approximate search")
+    parser.add_argument("--rows", type=int, default=EXACT_ROWS, help="size of the approximate index")
     main(rows=parser.parse_args().rows)

@@ -1,9 +1,9 @@
-"""What a training step costs without pairs: R2M's stages beside UC-GAN's, on made-up images and sentences.
+"""The cost of a training step without pairs: R2M's stages against UC-GAN's, on synthetic images and sentences.
 
     python -m benchmarks unsupervised [--device cuda]
 
-The recipes' own models, objectives and batches; the best of a few steps counts. The last column is a step's time over
-that of R2M's third stage, the one that learns from images as UC-GAN's rewards do.
+The recipes' own models, objectives and batches; the best of a few steps counts. The last column is the time of
+a step divided by that of R2M's third stage, which learns from images as UC-GAN's rewards do.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def main(device: str = "cpu") -> None:
             models: dict[str, nn.Module] = {}
             for stage in recipe.stages:
                 seconds[recipe.name, stage.name] = _step_seconds(stage, pack, torch.device(device), models)
-    print(f"{'recipe, stage':28} {'ms a step':>10} {'ratio':>6}")
+    print(f"{'recipe, stage':28} {'ms per step':>10} {'ratio':>6}")
     for (recipe, stage), spent in seconds.items():
         print(f"{f'{recipe}, {stage}':28} {1000 * spent:10.1f} {spent / seconds[YARDSTICK]:6.2f}")
 
 
 def _step_seconds(stage: Stage, pack: Pack, device: torch.device, models: dict[str, nn.Module]) -> float:
-    """The best of some steps of a stage that begins with the last of `models`, which its model joins."""
+    """The best time of some steps of a stage that starts from the last of `models`; its model is appended."""
     store = FeatureStore(pack.feature_folder("vector"))
     inputs = inputs_for(pack.vocabulary, {"width": store.width, "rows": store.most_rows}, load_pretrained=True)
     batches = Batches(pack, store, stage.sampling.columns, device, stage.sampling.longest)
@@ -60,7 +60,7 @@ def _step_seconds(stage: Stage, pack: Pack, device: torch.device, models: dict[s
     learner = stage.objective.build(model, context).to(device)
     optimiser = build_optimiser(stage.optimiser, learner)
     best = float("inf")
-    for draw in draw_epoch(pack, stage.sampling, (0, 0, 0))[: STEPS + 1]:  # the first warms up: slow, never the best
+    for draw in draw_epoch(pack, stage.sampling, (0, 0, 0))[: STEPS + 1]:  # the first is a warm-up
         batch = made(batches, draw)
         _settle(device)
         started = time.perf_counter()
