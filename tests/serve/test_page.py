@@ -122,7 +122,7 @@ def test_the_page(browser: Any, server: Server, served_world: Path) -> None:
     browser.switch_to.active_element.send_keys("a red ball")
     until("#results-title", lambda element: element.text == "Results for “a red ball”")
     until("#results img", drawn)
-    assert len(all_of("#results li")) == 12 and until("#status").text == "12 photos, best match first"
+    assert len(all_of("#results li")) == 12 and until("#status").text == "Best matches first"
 
     # Drop a photo: both captions, a box per noun, similar photos.
     noun = page.drop(served_world / "photos" / "green-left.png")
@@ -191,6 +191,31 @@ def test_back_steps_through_searches(browser: Any, server: Server) -> None:
     shows("Newest photos", "")
     browser.forward()
     shows("Results for “a red ball”", "a red ball")
+
+
+def test_more_photos_load_while_scrolling(browser: Any, served_world: Path, tmp_path: Path) -> None:
+    from PIL import Image
+
+    (tmp_path / "photos").mkdir()
+    for number in range(60):
+        Image.new("RGB", (40, 30), (4 * number, 90, 200 - 3 * number)).save(tmp_path / "photos" / f"{number:02}.png")
+    index(
+        IndexOptions(
+            (tmp_path / "photos",), str(tmp_path / "index"), str(served_world / "find"), "none", progress=False
+        )
+    )
+    page = Page(browser)
+    with served(tmp_path / "index") as server:
+        browser.get(server.address)
+        page.until("#results img", drawn)
+        first = len(page.all_of("#results li"))
+        assert first < 60
+        for _ in range(3):
+            browser.execute_script("scrollTo(0, document.body.scrollHeight)")
+            time.sleep(0.3)
+        page.until("#results li:nth-child(60)")
+        identities = [button.get_attribute("data-id") for button in page.all_of("#results button")]
+        assert len(set(identities)) == len(identities) == 60
 
 
 def test_the_dialog_steps_through_photos(browser: Any, server: Server) -> None:

@@ -2,15 +2,18 @@
 
 import { byId, imageUrl, make, request, showMessage } from "/elements.js";
 
-export function showPhotos(list, photos) {
-  byId(list).replaceChildren(...photos.map((photo) => {
+/** Replace the photos of a list, or add those after the ones it shows. */
+export function showPhotos(list, photos, add = false) {
+  const items = photos.slice(add ? byId(list).children.length : 0).map((photo) => {
     const image = make("img", { src: imageUrl(photo.id, "small"), alt: "", loading: "lazy", width: 320, height: 240 });
     const text = make("span", { textContent: photo.caption || photo.name });
     const button = make("button", { type: "button" }, image, text);
     button.dataset.id = photo.id;
     button.addEventListener("click", () => openPhoto(button));
     return make("li", {}, button);
-  }));
+  });
+  if (!add) byId(list).replaceChildren();
+  byId(list).append(...items);
 }
 
 const dialog = byId("photo");
