@@ -22,7 +22,6 @@ _NOT_A_NOUN = r"(?!of|for|in|with|to|from|as|is|on|by|at|and|or|than|per|about|o
 WORDS: dict[str, str] = {
     r"mend(s|ed|ing)?": "edit, fix",
     r"reckon(s|ed|ing)?": "compute, estimate",
-    r"(is|are|was|were|be|been) told(?! apart)": "describe, report",
     r"(how|than) the house|house style": "architecture, overview",
     r"(every|each|this|that|its|own) rooms?|rooms? (on|of the|may|knows?|below|above)": "package",
     r"leads? nowhere": "invalid path, broken link",
@@ -30,7 +29,9 @@ WORDS: dict[str, str] = {
     r"(there is )?no such": "unknown, invalid, not found",
     r"gaz(e|es|ed|ing)": "attention",
     r"glanc(e|es|ed|ing)": "attention",
-    r"(go|goes|gone|going|went) on with": "resume, continue",
+    r"(go|goes|gone|going|went) on (with|from|where|learning|training|as)|goes on|gone on": "resume, continue",
+    r"told(?! apart)": "describe, report, show",
+    r"anew|its kin|their kin": "again, similar ones",
     r"refus(e|es|ed|al|als|ing)": "reject, raise",
     r"(if|when|where) left out|left out:": "default",
     r"words said": "generated words",
