@@ -198,7 +198,7 @@ def test_dropout_is_on_in_training_only() -> None:
 
 
 def test_unknown_settings_are_refused() -> None:
-    with pytest.raises(InputError, match="scaled by 'whitening'"):
+    with pytest.raises(InputError, match=r"scaling must be one of .*, not 'whitening'"):
         NeuralTalk2(scaling="whitening").build(INPUTS)
-    with pytest.raises(InputError, match="Up-Down"):
+    with pytest.raises(InputError, match="compat must be 'paper' or 'code'"):
         UpDown(compat="blog").build(INPUTS)

@@ -184,7 +184,7 @@ def test_diverse_beams_with_one_group_are_beams() -> None:
 
 def test_bad_widths_are_refused() -> None:
     captioner, images = random_table(2, 9, 0), numbered_images(2)
-    with pytest.raises(InputError, match="width of at least 1"):
+    with pytest.raises(InputError, match="`width` must be at least 1"):
         beams(captioner, images, width=0)
     with pytest.raises(InputError, match="groups"):
         diverse_beams(captioner, images, width=4, groups=3)

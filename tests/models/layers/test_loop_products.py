@@ -90,10 +90,10 @@ def test_steps_out_of_order_are_refused() -> None:
     layer = LoopLinear((numbers(2, 2),), numbers(3, 1, 2, seed=1))
     layer(0, torch.ones(1, 2, dtype=torch.float64))
     for step in (0, 2):
-        with pytest.raises(ValueError, match="step 1 is next"):
+        with pytest.raises(ValueError, match="step must be 1"):
             layer(step, torch.ones(1, 2, dtype=torch.float64))
     mix = LoopMix(numbers(2, 3, 4), 2)
-    with pytest.raises(ValueError, match="step 0 is next"):
+    with pytest.raises(ValueError, match="step must be 0"):
         mix(1, torch.ones(2, 3, dtype=torch.float64))
 
 

@@ -114,7 +114,7 @@ def test_a_matchers_accuracy_is_told_among_detections_too(detected: Context) -> 
 
 def test_bad_input(tmp_path: Path) -> None:
     context = grounded_context(tmp_path / "pack")
-    with pytest.raises(InputError, match="among all, detected, sure regions, not 'best'"):
+    with pytest.raises(InputError, match="among must be one of all, detected, sure, not 'best'"):
         DetectedAttention("best", context.store, CPU)
     with pytest.raises(InputError, match="needs regions that a detector found"):
         DetectedAttention("sure", context.store, CPU)

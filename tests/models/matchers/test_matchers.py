@@ -109,10 +109,10 @@ def test_settings_are_plain_values_with_a_word_on_each(kind: str) -> None:
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        (LTDBaseline(compat="coded"), "not as in 'coded'"),
-        (TERN(heads=3), "3 heads must share each width equally, and embedding is 1024"),
-        (TERN(heads=0), "0 heads"),
-        (TERN(word_width=510), "word_width is 510"),
+        (LTDBaseline(compat="coded"), "compat must be 'paper' or 'code', not 'coded'"),
+        (TERN(heads=3), "heads must divide embedding, but 3 does not divide 1024"),
+        (TERN(heads=0), "0 does not divide 1024"),
+        (TERN(word_width=510), "divide word_width, but 4 does not divide 510"),
     ],
 )
 def test_settings_that_fit_nothing_are_refused(config: Any, said: str, tmp_path: Path) -> None:

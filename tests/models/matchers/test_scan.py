@@ -73,7 +73,7 @@ def test_missing_columns_and_directions_are_refused(tmp_path: Path) -> None:
     texts = context.batches.texts(np.arange(2))
     with pytest.raises(InputError, match="column 'nouns'"):
         model.encode_text(Texts(texts.tokens, texts.lengths))
-    with pytest.raises(InputError, match="not as in 'Code'"):
+    with pytest.raises(InputError, match="not 'Code'"):
         SCAN(compat="Code").build(context.inputs)
     other = SCAN(embedding=8, word_width=6, direction="i2t").build(context.inputs)
     with pytest.raises(InputError, match="direction=t2i"):

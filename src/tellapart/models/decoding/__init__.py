@@ -1,4 +1,4 @@
-"""Decoding, written once for all captioners: log-probabilities, greedy, sampling, beam search."""
+"""Decoding for all captioners: log-probabilities, greedy, sampling, beam search."""
 
 from tellapart.models.decoding.beam import beam, beams
 from tellapart.models.decoding.constraints import Constraints, bad_endings

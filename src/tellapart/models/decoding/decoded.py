@@ -1,4 +1,4 @@
-"""What decoding gives back."""
+"""The result of decoding."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from tellapart.core.types import Movable
 
 @dataclass(frozen=True)
 class Decoded(Movable):
-    """Sentences a captioner wrote: words, END, then PAD; START, PAD before END, and UNK never occur."""
+    """Generated captions: words, END, then PAD. START, UNK, and PAD before END never occur."""
 
     tokens: Tensor  # [N, T]
-    log_probability: Tensor  # [N] sum over the words and END of the model's own log-probabilities
-    attention: Tensor | None = None  # [N, T, R] where the model looked for each word
+    log_probability: Tensor  # [N] the model's log-probabilities, summed over words and END
+    attention: Tensor | None = None  # [N, T, R] at each word
     word_log_probability: Tensor | None = None
-    """[N, T] each word under the distribution it was drawn from (0 after END, and for an END forced by the
-    length): what a policy gradient needs. Sampling gives it; it differs from the model's own where words are
-    barred, temperature is not one, or the tail is cut."""
+    """[N, T] log-probability of each word under the distribution it was sampled from, for policy gradients; 0 after END
+    and for an END forced by the length. Only sampling sets it. It differs from the model's where words are forbidden,
+    the temperature is not 1, or the tail is cut."""
 
     def __len__(self) -> int:
         return self.tokens.shape[0]
 
     def select(self, index: Tensor) -> Decoded:
+        """The captions at `index`, in that order."""
         return Decoded(
             self.tokens[index],
             self.log_probability[index],

@@ -1,4 +1,4 @@
-"""Diverse beam search (Vijayakumar et al. 2018): groups of beams, each kept away from the words of those before it."""
+"""Diverse beam search (Vijayakumar et al. 2018): groups of beams, each penalised for the words of earlier groups."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def diverse_beams(
     max_words: int = 20,
     constraints: Constraints = UNCONSTRAINED,
 ) -> Decoded:
-    """`width` sentences an image, group by group, best of a group first: row i * width + j is image i's j-th.
+    """`width` captions per image, group by group, the best of a group first: row i * width + j is image i's j-th.
 
-    diversity: nats taken off a word for each beam of an earlier group that says it at the same step. The
-    log-probabilities given back are the model's, without the penalty.
+    diversity: nats subtracted from a word for each beam of an earlier group that has it at the same step. The
+    returned log-probabilities are the model's, without the penalty.
     """
     if groups < 1 or width % groups:
-        raise InputError(f"{width} beams cannot be cut into {groups} equal groups.")
+        raise InputError(f"`groups` must divide `width`, but {groups} does not divide {width}.")
     state = captioner.start(images)
     each = width // groups
     searches = [BeamSearch(captioner, state, each, length_power, constraints, keep_all=True) for _ in range(groups)]
     for time in range(max_words + 1):
-        said_before: torch.Tensor | None = None  # [I, V] how often earlier groups say each word now
+        counts: torch.Tensor | None = None  # [I, V] how often earlier groups chose each word at this step
         for search in searches:
-            search.step(time == max_words, None if said_before is None else diversity * said_before)
-            said_before = search.spoken() if said_before is None else said_before + search.spoken()
+            search.step(time == max_words, None if counts is None else diversity * counts)
+            counts = search.last_word_counts() if counts is None else counts + search.last_word_counts()
         if all(bool(search.done().all()) for search in searches):
             break
     parts = [search.result(len(images), max_words + 1) for search in searches]
@@ -54,14 +54,14 @@ def _padded(part: Decoded, longest: int) -> Decoded:
 
 
 def _interleaved(parts: list[Decoded], images: int) -> Decoded:
-    """Group-major to image-major."""
+    """The captions of all groups, image-major."""
 
     def join(tensors: list[torch.Tensor]) -> torch.Tensor:
         return torch.cat([tensor.view(images, -1, *tensor.shape[1:]) for tensor in tensors], 1).flatten(0, 1)
 
-    looks = [part.attention for part in parts if part.attention is not None]
+    attention = [part.attention for part in parts if part.attention is not None]
     return Decoded(
         join([part.tokens for part in parts]),
         join([part.log_probability for part in parts]),
-        join(looks) if looks else None,
+        join(attention) if attention else None,
     )

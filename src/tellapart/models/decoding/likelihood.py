@@ -1,5 +1,7 @@
-"""How likely given sentences are: ln p(c | I), the sum over words and END; UNK is an ordinary word (paper
-1, Eq. 1)."""
+"""Log-probability of given captions: ln p(c | I), summed over words and END (contrastive captioning paper, Eq. 1).
+
+UNK counts as an ordinary word.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from tellapart.text.vocabulary import PAD, START
 
 
 def word_log_probabilities(found: Predictions) -> Tensor:
-    """[C, T - 1]: each word's log-probability, 0 at padding."""
+    """The log-probability of each word [C, T - 1], 0 at padding."""
     logits = at_least_float(found.logits)
     words = -functional.cross_entropy(logits, found.targets, reduction="none", ignore_index=PAD)  # [M]
     if recording():
@@ -25,10 +27,10 @@ def word_log_probabilities(found: Predictions) -> Tensor:
 
 
 def log_prob(captioner: Captioner, images: Images, tokens: Tensor, owner: Tensor | None = None) -> Tensor:
-    """ln p(sentence j | image owner[j]) [C] for `tokens` [C, T] = START … END PAD; differentiable."""
+    """ln p(caption j | image owner[j]) [C] for `tokens` [C, T] = START … END PAD; differentiable."""
     return word_log_probabilities(predictions(captioner, images, tokens, owner)).sum(1)
 
 
 def with_start(tokens: Tensor) -> Tensor:
-    """Decoded tokens (words, END, PAD) with START before them: what captioners and matchers read."""
+    """Decoded tokens (words, END, PAD) with START before them, as captioners and matchers read them: [N, T + 1]."""
     return torch.cat([torch.full_like(tokens[:, :1], START), tokens], 1)

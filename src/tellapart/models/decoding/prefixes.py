@@ -1,6 +1,6 @@
-"""Many sentences as one tree of prefixes: what sentences have in common is read once.
+"""Many captions as one tree of prefixes, so that a shared prefix is read once.
 
-Captions a model writes begin alike ("a man in a ..."): a thousand of them have far fewer prefixes than words.
+Generated captions begin alike ("a man in a ..."): a thousand of them have far fewer prefixes than words.
 """
 
 from __future__ import annotations
@@ -15,31 +15,33 @@ from tellapart.text.vocabulary import END, PAD
 
 @dataclass(frozen=True)
 class Level:
-    """The prefixes of one length: the word each adds, and to which prefix that is to be read further."""
+    """The prefixes of one length."""
 
-    word: Tensor  # [n] the word this prefix ends with
-    parent: Tensor  # [n] which of the prefixes read at the level before it goes on from
-    kept: Tensor  # [m] the prefixes (rows of `word`) that go on, END being no beginning of anything
+    word: Tensor  # [n] the last word of each prefix
+    parent: Tensor  # [n] row of the prefix without that word, among those kept at the level before
+    kept: Tensor  # [m] the prefixes (rows of `word`) that continue: those that do not end with END
 
 
 @dataclass(frozen=True)
 class Prefixes:
+    """The tree: its levels, and where each caption ends."""
+
     levels: tuple[Level, ...]
-    leaf: Tensor  # [C] each sentence's last prefix: its level's first row among all rows, plus its row
+    leaf: Tensor  # [C] the row of each whole caption among the rows of all levels
 
     @property
     def read(self) -> int:
-        """How many prefixes a captioner must read, the empty one among them."""
+        """The number of prefixes that a captioner must read, with the empty one."""
         return 1 + sum(len(level.kept) for level in self.levels[:-1])
 
 
 def prefix_tree(tokens: Tensor) -> Prefixes:
-    """The tree of sentences `tokens` [C, T] (words, END, PAD); equal sentences end in the same place."""
+    """The tree of captions `tokens` [C, T] (words, END, PAD); equal captions end in the same row."""
     device = tokens.device
     levels: list[Level] = []
     leaf = torch.zeros(len(tokens), dtype=torch.long, device=device)
-    place = torch.zeros(len(tokens), dtype=torch.long, device=device)  # each sentence's row among those read
-    alive = torch.arange(len(tokens), device=device)  # sentences that have not ended
+    place = torch.zeros(len(tokens), dtype=torch.long, device=device)  # row of each caption's prefix among those kept
+    alive = torch.arange(len(tokens), device=device)  # captions that have not ended
     first = 0
     size = int(tokens.max()) + 1
     for time in range(tokens.shape[1]):

@@ -1,4 +1,4 @@
-"""What each word of a sentence promises: the mean reward of sentences completed at random from there on."""
+"""Expected reward after each word of a caption: the mean reward of random completions (rollouts)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def rollout_rewards(
     rollouts: int,
     max_words: int,
 ) -> Tensor:
-    """[N, T]: expected reward after each word of `tokens` [N, T] (words, END, PAD), image n for sentence n.
+    """Expected rewards [N, T] after each word of `tokens` [N, T] (words, END, PAD); image n belongs to caption n.
 
-    `reward` judges N whole sentences. At END there is nothing left to draw and the reward is the sentence's own.
+    `reward` gives the rewards [N] of whole captions. At END it is the reward of the caption itself.
     """
     state = captioner.start(images)
     word = torch.full_like(tokens[:, 0], START)

@@ -1,4 +1,4 @@
-"""Sets of vectors (image regions, caption words) arranged and cut into blocks for `cross_attention.py`."""
+"""Sets of vectors (image regions, caption words), sorted and split into blocks for `cross_attention.py`."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from tellapart.core.types import Encoded
 
 @dataclass(frozen=True)
 class Arranged:
-    """Sets of vectors, real ones first, shortest sets first: neighbours share a block and need little padding."""
+    """Sets of vectors, shortest sets first, real vectors before masked ones, so that blocks need little padding."""
 
     vectors: Tensor  # [N, L, E]; masked rows are zero
     mask: Tensor  # [N, L]
-    counted: Tensor  # [N, L] the rows that count in a pair's score
+    counted: Tensor  # [N, L] the vectors that count in a pair's score
     counts: Tensor  # [N] how many count, at least 1
-    sizes: list[int]  # real rows, at least 1
-    back: Tensor  # [N] where each original set stands now
+    sizes: list[int]  # real vectors per set, at least 1
+    back: Tensor  # [N] the row of each original set
     recorded: bool = False
-    """While a step is recorded: real rows lie anywhere, and `sizes` are upper bounds."""
+    """While a step is recorded: real vectors are in any position, and `sizes` are upper bounds."""
 
 
 def clean(encoded: Encoded) -> tuple[Tensor, Tensor, Tensor]:
-    """Vectors with zeros where masked, the mask, and what counts. A set in which nothing counts is empty; an empty set
-    keeps one zero vector, and scores 0."""
+    """Vectors with zeros where masked, the mask, and the mask of what counts.
+
+    A set in which nothing counts keeps one zero vector, and scores 0.
+    """
     vectors = encoded.vectors if encoded.vectors.dtype == torch.float64 else encoded.vectors.float()
     if encoded.mask is None:
         everything = torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
@@ -40,14 +42,15 @@ def clean(encoded: Encoded) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def arrange(encoded: Encoded) -> Arranged:
+    """The sets sorted by size."""
     vectors, mask, counted = clean(encoded)
     sizes = mask.sum(1)
-    if recording():  # every set is taken to be as long as the longest may be; the mask says how long it is
+    if recording():  # all sets count as equally long; the mask gives their lengths
         count, longest = mask.shape
         places = torch.arange(count, device=mask.device)
         return Arranged(vectors, mask, counted, counted.sum(1), [longest] * count, places, True)
     by_size = sizes.argsort(stable=True)
-    front = (~mask[by_size]).long().argsort(dim=1, stable=True)  # [N, L]: real rows before masked ones
+    front = (~mask[by_size]).long().argsort(dim=1, stable=True)  # [N, L]: real vectors before masked ones
     longest = int(sizes.max().item()) if len(sizes) else 0
     rows = by_size.unsqueeze(1), front[:, :longest]
     counted = counted[rows]
@@ -55,11 +58,11 @@ def arrange(encoded: Encoded) -> Arranged:
 
 
 Part = tuple[int, int, int]
-"""First set, last + 1, and the size of the largest: sets are sorted by size, so that is the last one's."""
+"""First set, last + 1, and the size of the largest (the last one, as sets are sorted by size)."""
 
 
-def cut_up(sizes: list[int], limit: int) -> list[Part]:
-    """Runs of sets that hold about sqrt(limit) vectors when padded, so that a block of two runs holds `limit` pairs."""
+def split_blocks(sizes: list[int], limit: int) -> list[Part]:
+    """Runs of sets with about sqrt(limit) vectors when padded, so that a block of two runs has `limit` pairs."""
     most = max(1, int(limit**0.5))
     found, first = [], 0
     for place in range(1, len(sizes) + 1):
@@ -69,22 +72,22 @@ def cut_up(sizes: list[int], limit: int) -> list[Part]:
     return found
 
 
-def contexts_of(vectors: Tensor, seen: Arranged, part: Part) -> tuple[Tensor, Tensor, Tensor | None]:
+def contexts_of(vectors: Tensor, sets: Arranged, part: Part) -> tuple[Tensor, Tensor, Tensor | None]:
     """Contexts [n, X, E], their Gram matrices [n, X, X], and a mask where sizes differ."""
     first, last, longest = part
     contexts = vectors[first:last, :longest].contiguous()
-    mask = None if not seen.recorded and seen.sizes[first] == longest else seen.mask[first:last, :longest]
+    mask = None if not sets.recorded and sets.sizes[first] == longest else sets.mask[first:last, :longest]
     return contexts, contexts @ contexts.transpose(1, 2), mask
 
 
-def queries_of(vectors: Tensor, looking: Arranged, part: Part) -> tuple[Tensor, Tensor]:
-    """Queries [Y, m, E] and their lengths [Y, m]. Sets come last so that every reduction runs over a strided axis."""
+def queries_of(vectors: Tensor, part: Part) -> tuple[Tensor, Tensor]:
+    """Queries [Y, m, E] and their lengths [Y, m]; with this order, reductions run over a strided axis."""
     first, last, longest = part
     queries = vectors[first:last, :longest].transpose(0, 1).contiguous()
     return queries, torch.linalg.vector_norm(queries, dim=-1)
 
 
-def counted_queries(looking: Arranged, part: Part) -> tuple[Tensor, Tensor]:
+def counted_queries(sets: Arranged, part: Part) -> tuple[Tensor, Tensor]:
     """Which queries count [m, Y], and how many of each set [m]."""
     first, last, longest = part
-    return looking.counted[first:last, :longest], looking.counts[first:last]
+    return sets.counted[first:last, :longest], sets.counts[first:last]

@@ -1,5 +1,4 @@
-"""Visual concepts to one vector: an LSTM over their word vectors, its last state made of length one (R2M, section
-2.1)."""
+"""Visual concepts as one vector: an LSTM over their word vectors, its last state of length one (R2M, section 2.1)."""
 
 from __future__ import annotations
 
@@ -11,9 +10,9 @@ from tellapart.text.vocabulary import PAD
 
 
 class ConceptEncoder(nn.Module):
-    """v of concepts [N, k]; a row without a concept (all PAD) is the zero vector, which says nothing of an image.
+    """Computes v; without concepts (all PAD) it is the zero vector.
 
-    dropout: on the word vectors read and on the LSTM's output (the released code keeps 0.8 of both).
+    dropout: of the word vectors and of the LSTM's output (the released code keeps 0.8 of both).
     """
 
     def __init__(self, width: int, dropout: float = 0.2) -> None:
@@ -22,20 +21,20 @@ class ConceptEncoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, concepts: Tensor, vectors: Tensor) -> Tensor:
-        """concepts [N, k] ids with PAD at the end, and their word vectors [N, k, d]."""
+        """v [N, d] from concept ids [N, k] with PAD at the end, and their word vectors [N, k, d]."""
         counts = (concepts != PAD).sum(1)  # [N]
         if not concepts.shape[1]:
             return vectors.new_zeros(len(concepts), self.lstm.hidden_size)
-        outputs, _ = self.lstm(self.dropout(vectors))  # [N, k, d]; PAD comes last, so no real step has read it
+        outputs, _ = self.lstm(self.dropout(vectors))  # [N, k, d]; PAD comes last, so no real step reads it
         last = (counts - 1).clamp(min=0)[:, None, None].expand(-1, 1, outputs.shape[2])
         final = self.dropout(outputs.gather(1, last).squeeze(1))  # [N, d]
         found = (counts > 0).unsqueeze(1)
-        # Ones in place of an empty row before it is normalised: the length of a zero vector has no gradient.
+        # Replace an empty row by ones before it is normalised: the length of a zero vector has no gradient.
         unit = functional.normalize(torch.where(found, final, torch.ones_like(final)), dim=1)
         return unit * found
 
 
 def shuffled(concepts: Tensor) -> Tensor:
-    """Each row's concepts [N, k] in a random order, PAD still at the end: training must not learn an order."""
+    """Each row's concepts [N, k] in random order, PAD still at the end, so that training learns no order."""
     keys = torch.rand(concepts.shape, device=concepts.device).masked_fill(concepts == PAD, 2.0)
     return concepts.gather(1, keys.argsort(1))

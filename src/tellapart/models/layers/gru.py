@@ -1,5 +1,4 @@
-"""Sentence encoders that read word by word: a GRU one way or both, giving a vector a sentence or a vector a
-word."""
+"""GRU encoders, one-way or bidirectional: one vector per caption, or one per word."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ READOUTS = ("ends", "last", "mean")
 
 
 class LastStateGRU(nn.Module):
-    """A one-way GRU; a sentence is the state after its last token (VSE++; ConVSE paper, section IV-A2)."""
+    """A one-way GRU; a caption's vector is the state after its last token (VSE++; ConVSE paper, section IV-A2)."""
 
     def __init__(self, inputs: int, hidden: int, layers: int = 1) -> None:
         super().__init__()
@@ -21,13 +20,13 @@ class LastStateGRU(nn.Module):
         self.width = hidden
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """[C, T, W], [C] -> [C, H]. States after the end are computed and ignored: cheaper than packing."""
+        """words [C, T, W], lengths [C] -> [C, H]. States after the end are computed and ignored."""
         states, _ = self.gru(words)  # [C, T, H]
         return at(states, lengths - 1)
 
 
 class BiGRU(nn.Module):
-    """A GRU both ways; `forward` gives the states of both [C, T, 2, H], zero after the end of a sentence."""
+    """A bidirectional GRU."""
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
@@ -36,6 +35,7 @@ class BiGRU(nn.Module):
         self.hidden = hidden
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
+        """words [C, T, W], lengths [C] -> states of both directions [C, T, 2, H], zero after the end of a caption."""
         steps = torch.arange(words.shape[1], device=words.device)
         inside = steps < lengths.unsqueeze(1)  # [C, T]
         mirrored = torch.where(inside, lengths.unsqueeze(1) - 1 - steps, steps)
@@ -49,7 +49,7 @@ def _reordered(rows: Tensor, order: Tensor) -> Tensor:
 
 
 def _states(gru: nn.GRU, words: Tensor, lengths: Tensor) -> Tensor:
-    """[C, T, W] -> [C, T, H]. A CPU skips the padding; a GPU would have to tell us the lengths first, and reads it."""
+    """[C, T, W] -> [C, T, H]. A CPU skips the padding; on a GPU reading the lengths would cost more."""
     if words.is_cuda or recording():
         return gru(words)[0]
     packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
@@ -57,8 +57,7 @@ def _states(gru: nn.GRU, words: Tensor, lengths: Tensor) -> Tensor:
 
 
 class WordStatesGRU(nn.Module):
-    """SCAN's word vectors: the mean of a word's two states (grounded captioning paper, Eqs. 2 and 3) [C, T,
-    H]."""
+    """SCAN's word vectors: the mean of a word's two states (grounded captioning paper, Eqs. 2 and 3)."""
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
@@ -66,17 +65,17 @@ class WordStatesGRU(nn.Module):
         self.width = hidden
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
+        """words [C, T, W], lengths [C] -> [C, T, H]."""
         return self.states(words, lengths).mean(2)
 
 
 class SentenceBiGRU(nn.Module):
-    """A GRU both ways read out as one vector a sentence [C, 2 H].
+    """A bidirectional GRU with one vector per caption.
 
     Args:
-        readout: `ends` joins the forward state at the last token and the backward state at the first: each
-            has read the whole sentence. `last` takes both at the last token, where the backward one has read
-            a single
-            token: LTD's released code does this. `mean` averages over tokens.
+        readout: `ends` joins the forward state at the last token and the backward state at the first: each has read
+            the whole caption. `last` takes both at the last token, where the backward one has read a single token, as
+            in LTD's released code. `mean` averages over tokens.
     """
 
     def __init__(self, inputs: int, hidden: int, readout: str = "ends") -> None:
@@ -88,6 +87,7 @@ class SentenceBiGRU(nn.Module):
         self.width = 2 * hidden
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
+        """words [C, T, W], lengths [C] -> [C, 2 H]."""
         states = self.states(words, lengths)  # [C, T, 2, H]
         if self.readout == "mean":
             return (states.sum(1) / lengths.view(-1, 1, 1)).flatten(1)
@@ -100,6 +100,6 @@ class SentenceBiGRU(nn.Module):
 
 
 def at(states: Tensor, steps: Tensor) -> Tensor:
-    """Each row's state at its own step: [C, T, …], [C] -> [C, …]."""
+    """Each row's state at its step: [C, T, …], [C] -> [C, …]."""
     index = steps.view(-1, *[1] * (states.dim() - 1)).expand(-1, 1, *states.shape[2:])
     return states.gather(1, index).squeeze(1)

@@ -1,7 +1,7 @@
-"""Pretrained language encoders (BERT, MiniLM, CLIP's text side, …) read our sentences without a tokeniser at run time.
+"""Pretrained language encoders (BERT, MiniLM, CLIP's text side, …) without a tokeniser at run time.
 
-Each word of the vocabulary is cut into the encoder's own pieces once. A batch of sentences is then turned
-into pieces by indexing, on the device, and the table travels with the weights.
+Each word of the vocabulary is split into the encoder's word pieces once. A batch of captions then becomes pieces by
+indexing, on the device, and the table is stored with the weights.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tellapart.text.vocabulary import END, PAD, START, UNK, Vocabulary
 
 
 class WordPieces(nn.Module):
-    """From our token ids [C, T] to an encoder's piece ids [C, L] and their mask.
+    """Turns token ids of the vocabulary into an encoder's piece ids.
 
-    Built from single words, as every tokeniser that cuts at spaces would cut them inside a sentence. Rare
-    words that our vocabulary calls UNK become the encoder's unknown piece.
+    The table is built from single words: a tokeniser that splits at spaces gives the same pieces inside a sentence.
+    UNK becomes the encoder's unknown piece.
     """
 
     table: Tensor
@@ -38,11 +38,12 @@ class WordPieces(nn.Module):
 
     @classmethod
     def of_tokeniser(cls, tokeniser: Any, vocabulary: Vocabulary) -> WordPieces:
+        """The table for a vocabulary."""
         first, last = _ends(tokeniser)
         unknown = [] if tokeniser.unk_token_id is None else [int(tokeniser.unk_token_id)]
         lead = tokeniser("a", add_special_tokens=False)["input_ids"]
         words = list(vocabulary.words[UNK + 1 :])
-        # A word is cut in the middle of a sentence, where tokenisers that mark spaces see one before it.
+        # Split each word after another one: tokenisers that mark spaces then see a space before it.
         cut = tokeniser([f"a {word}" for word in words], add_special_tokens=False)["input_ids"] if words else []
         pieces = [list(map(int, ids[len(lead) :])) for ids in cut]
         special = {PAD: [], START: first, END: last, UNK: unknown}
@@ -50,6 +51,7 @@ class WordPieces(nn.Module):
         return cls([special[index] for index in (PAD, START, END, UNK)] + pieces, int(padding))
 
     def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """tokens [C, T] -> piece ids [C, L] and their mask [C, L]."""
         pieces = self.table[tokens].flatten(1)  # [C, T P]
         steps = torch.arange(self.table.shape[1], device=tokens.device)
         real = (steps < self.counts[tokens].unsqueeze(-1)).flatten(1)  # [C, T P]
@@ -60,7 +62,7 @@ class WordPieces(nn.Module):
 
 
 def _ends(tokeniser: Any) -> tuple[list[int], list[int]]:
-    """What the tokeniser puts before and after a sentence."""
+    """The pieces that the tokeniser adds before and after a sentence."""
     bare = tokeniser("a", add_special_tokens=False)["input_ids"]
     whole = tokeniser("a")["input_ids"]
     for start in range(len(whole) - len(bare) + 1):
@@ -70,11 +72,11 @@ def _ends(tokeniser: Any) -> tuple[list[int], list[int]]:
 
 
 class LanguageEncoder(nn.Module):
-    """A `transformers` text encoder by folder or name: sentences in, states [C, L, H] and their mask out.
+    """A `transformers` text encoder by folder or name.
 
     Args:
         source: a folder, a hub name, or `minilm` (all-MiniLM-L6-v2 from its PyPI package).
-        layers: keep only the first so many layers; 0 keeps all. TERN keeps 6 of BERT-base.
+        layers: number of first layers to keep; 0 keeps all. TERN keeps 6 of BERT-base.
     """
 
     def __init__(self, source: str, inputs: ModelInputs, layers: int = 0) -> None:
@@ -84,22 +86,23 @@ class LanguageEncoder(nn.Module):
             stack = getattr(getattr(self.model, "encoder", None), "layer", None)
             if not isinstance(stack, nn.ModuleList):
                 raise InputError(
-                    f"'{source}' is a {type(self.model).__name__}, which does not keep its layers where BERT does, so "
-                    f"it cannot be cut to its first {layers}; keep them all with text_layers=0."
+                    f"'{source}' is a {type(self.model).__name__}, which cannot be cut to its first {layers} layers; "
+                    "keep them all with text_layers=0."
                 )
             self.model.encoder.layer = stack[:layers]
         if getattr(self.model, "pooler", None) is not None:
-            self.model.pooler = None  # states are read directly: an unused layer would only wait for gradients
+            self.model.pooler = None  # unused: states are read directly
         self.pieces = WordPieces.of_tokeniser(tokeniser, inputs.vocabulary)
         self.width = int(self.model.config.hidden_size)
 
     def forward(self, texts: Texts) -> tuple[Tensor, Tensor]:
+        """States [C, L, H] and their mask [C, L]."""
         pieces, mask = self.pieces(texts.tokens)
         return self.model(input_ids=pieces, attention_mask=mask.long()).last_hidden_state, mask
 
 
 def open_language_model(source: str, pretrained: bool) -> tuple[Any, Any]:
-    """(model, tokeniser); without `pretrained` the model has its architecture and random weights."""
+    """(model, tokeniser) of a folder or name; with random weights unless `pretrained`."""
     try:
         from transformers import AutoConfig, AutoModel, AutoTokenizer
     except ImportError as error:

@@ -1,9 +1,8 @@
-"""Products inside a loop over time, with a matrix that is the same at every step: it learns once, after the loop.
+"""Matrix products inside a loop over time, with one gradient product per matrix after the loop.
 
-Step by step, autograd would compute the matrix's gradient anew at every step and add it up: for T steps, T products of
-few rows and T sums as large as the matrix. Here a step's gradient goes back to the step's own input alone; what all
-steps read and what came back to them are multiplied at once when the last of it is known. There are no second
-derivatives through it.
+Step by step, autograd would compute the matrix's gradient at every step and add it up: for T steps, T products of few
+rows and T sums as large as the matrix. Here a step's backward pass computes the gradient of its input alone. The
+inputs and gradients of all steps are multiplied at once at the end. Second derivatives are not supported.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from torch.nn import functional
 
 
 class LoopLinear:
-    """`layer(t, a, b, …)` is a @ A.T + b @ B.T + … + base[t]; a loop calls it once for each t, from 0 on.
+    """`layer(t, a, b, …)` is a @ A.T + b @ B.T + … + base[t]; a loop calls it once per t, from 0.
 
     weights A [O, I], B [O, J], …; base [T, N, O], such as `bias.expand(T, N, O)`. A step may have fewer than N rows:
     the first ones.
     """
 
     def __init__(self, weights: Sequence[Tensor], base: Tensor) -> None:
-        # Joined, the parts take one product a step; for a single step, joining would cost more than it saves.
+        # Joined, the parts take one product per step; for a single step, joining would cost more than it saves.
         weights = tuple(weights) if len(base) == 1 else (torch.cat(tuple(weights), 1),)
         self.seen: list[Tensor] = []
         self.learns = len(base) > 1 and torch.is_grad_enabled() and weights[0].requires_grad
@@ -49,8 +48,10 @@ class LoopLinear:
 
 
 class LoopMix:
-    """`mix(t, weights)` is each image's cells [N, R, H] summed with its weights [N, R]: [N, H]; a loop of T steps
-    calls it once for each t, from 0 on. A step may be about fewer than N images: the first ones."""
+    """`mix(t, weights)` is each image's cells [N, R, H] summed with its weights [N, R]: [N, H].
+
+    A loop of T steps calls it once per t, from 0. A step may have fewer than N images: the first ones.
+    """
 
     def __init__(self, cells: Tensor, steps: int) -> None:
         self.seen: list[Tensor] = []
@@ -71,7 +72,7 @@ class LoopMix:
 
 
 class LoopNorm:
-    """`norm(t, rows)` is the layer norm of rows; gain and bias get T gradients, added up at once."""
+    """`norm(t, rows)` is the layer norm of rows; the T gradients of gain and bias are added at once."""
 
     def __init__(self, norm: nn.LayerNorm, steps: int) -> None:
         self.width, self.eps = norm.normalized_shape, norm.eps
@@ -83,15 +84,15 @@ class LoopNorm:
 
 def _in_order(step: int, seen: list[Tensor]) -> None:
     if step != len(seen):
-        raise ValueError(f"step {step} was taken where step {len(seen)} is next; each step is taken once, in order")
+        raise ValueError(f"step must be {len(seen)}, not {step}: each step is taken once, in order")
 
 
 class _LinearLater(Function):
-    """The base as it is; going back, also the weight's gradient, from what the steps have seen by then."""
+    """The base unchanged; the backward pass also gives the weight's gradient, from the inputs of all steps."""
 
     @staticmethod
     def forward(ctx: Any, base: Tensor, weight: Tensor, seen: list[Tensor]) -> Tensor:
-        ctx.seen = seen  # rows without their history: with it, the graph would hold itself in memory
+        ctx.seen = seen  # detached: otherwise the graph would keep itself in memory
         return base.view_as(base)
 
     @staticmethod
@@ -99,12 +100,12 @@ class _LinearLater(Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
         rows = torch.cat(ctx.seen)  # [M, I]
         whole = len(rows) == gradient.shape[0] * gradient.shape[1]
-        came = gradient.flatten(0, 1) if whole else torch.cat([g[: len(r)] for g, r in zip(gradient, ctx.seen)])
-        return gradient, came.T @ rows.to(came.dtype), None
+        upstream = gradient.flatten(0, 1) if whole else torch.cat([g[: len(r)] for g, r in zip(gradient, ctx.seen)])
+        return gradient, upstream.T @ rows.to(upstream.dtype), None
 
 
 class _MixLater(Function):
-    """The same for cells."""
+    """The same for the cells of `LoopMix`."""
 
     @staticmethod
     def forward(ctx: Any, base: Tensor, cells: Tensor, seen: list[Tensor]) -> Tensor:
@@ -114,8 +115,8 @@ class _MixLater(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, None]:
-        came = gradient.squeeze(2).transpose(0, 1)[:, : len(ctx.seen)]  # [N, T, H]
-        images = len(came)
+        upstream = gradient.squeeze(2).transpose(0, 1)[:, : len(ctx.seen)]  # [N, T, H]
+        images = len(upstream)
         missing = [(0, 0, 0, images - len(weights)) for weights in ctx.seen]
         weights = torch.stack([functional.pad(w, gap) if gap[3] else w for w, gap in zip(ctx.seen, missing)], 2)
-        return None, torch.bmm(weights.to(came.dtype), came), None  # [N, R, T] @ [N, T, H]
+        return None, torch.bmm(weights.to(upstream.dtype), upstream), None  # [N, R, T] @ [N, T, H]

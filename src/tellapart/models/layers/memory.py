@@ -1,9 +1,9 @@
 """The memories of R2M: fusion memory (Eqs. 1-4), recurrent memory with its relational gate (Eqs. 5-7), and the LSTM
-that takes the recurrent memory's place in the paper's ablations.
+that replaces the recurrent memory in the paper's ablations.
 
-Where the paper is silent, the relational memory core (Santoro et al. 2018), which it builds on, decides: one
-projection to queries, keys and values with layer norm over it, residual and layer norm after attention and after a
-two-layer MLP, gates for each unit, forget bias 1, scale 1/sqrt(key width). The first memory is all zeros.
+Details that the paper omits follow the relational memory core (Santoro et al. 2018), which it builds on: one projection
+to queries, keys and values with layer norm, residual and layer norm after attention and after a two-layer MLP, gates
+for each unit, forget bias 1, scale 1/sqrt(key width). The first memory is all zeros.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tellapart.models.layers.loop_products import LoopLinear, LoopNorm
 
 
 class FusionMemory(nn.Module):
-    """f_t from the concepts' vector v and the word before, w_{t-1}: two rows that attend to each other in H heads."""
+    """f_t from the concept vector v and the previous word w_{t-1}: two rows that attend to each other in H heads."""
 
     def __init__(self, width: int, heads: int = 2, key_width: int = 256, value_width: int = 256) -> None:
         super().__init__()
@@ -28,14 +28,13 @@ class FusionMemory(nn.Module):
         self.fuse = nn.Linear(2 * heads * value_width, width)  # FC of Eq. 4
 
     def forward(self, concepts: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-        """v [N, d] and words [N, T, d] to f [N, T, d] and weights [N, T, H, 2, 2] (row: who asks; v first, then the
-        word).
+        """v [N, d], words [N, T, d] -> f [N, T, d] and weights [N, T, H, 2, 2] (rows are queries; v, then the word).
 
-        f_t depends on nothing before t - 1, so all steps of a sentence are done at once.
+        f_t depends on nothing before t - 1, so all steps of a caption are computed at once.
         """
         steps = words.shape[1]
-        seen = self.project(concepts).unsqueeze(1).expand(-1, steps, -1)  # [N, T, P]
-        rows = torch.stack([seen, self.project(words)], 2)  # [N, T, 2, P]
+        fixed = self.project(concepts).unsqueeze(1).expand(-1, steps, -1)  # [N, T, P]
+        rows = torch.stack([fixed, self.project(words)], 2)  # [N, T, 2, P]
         query, key, value = split_heads(rows, self.heads, self.key_width, self.value_width)  # [N, T, H, 2, ·]
         weights = (query @ key.transpose(-1, -2) / self.key_width**0.5).softmax(-1)  # Eq. 1: [N, T, H, 2, 2]
         mixed = weights @ value  # Eq. 2
@@ -51,20 +50,21 @@ class PlainFusion(nn.Module):
         self.fuse = nn.Linear(2 * width, width)
 
     def forward(self, concepts: Tensor, words: Tensor) -> tuple[Tensor, None]:
+        """v [N, d], words [N, T, d] -> f [N, T, d]."""
         return self.fuse(torch.cat([concepts.unsqueeze(1).expand_as(words), words], 2)), None
 
 
 @dataclass(frozen=True)
-class Recalled:
-    """A recurrence after each step of a sequence."""
+class MemorySequence:
+    """The memory after each step of a sequence."""
 
     outputs: Tensor  # [N, T, S, d]
-    weights: Tensor | None = None  # [N, T, H, S, S + J]: over the memory's own slots, then over what came in
+    weights: Tensor | None = None  # [N, T, H, S, S + J]: over the memory's slots, then over the incoming rows
 
 
 @dataclass(frozen=True)
 class MemoryLoop:
-    """What every step of a recurrent memory needs: incoming rows by step, and what the memory is multiplied with."""
+    """Inputs of every step of a recurrent memory: incoming rows by step, and the products with the memory."""
 
     keys: tuple[Tensor, ...]  # T of [N, H, J, d_k]
     values: tuple[Tensor, ...]  # T of [N, H, J, d_v]
@@ -78,10 +78,10 @@ class MemoryLoop:
 
 
 class RecurrentMemory(nn.Module):
-    """RM: S slots of width d that attend to themselves and to J incoming rows, then change through gates.
+    """RM: S slots of width d that attend to themselves and to J incoming rows, and are updated through gates.
 
-    Only what depends on the memory is computed step by step; the incoming rows' keys, values and gates are computed
-    for the whole sequence at once.
+    Only what depends on the memory is computed step by step. The keys, values and gates of the incoming rows are
+    computed for the whole sequence at once.
     """
 
     def __init__(
@@ -95,10 +95,7 @@ class RecurrentMemory(nn.Module):
     ) -> None:
         super().__init__()
         if heads * value_width != width:
-            raise InputError(
-                f"{heads} heads of value width {value_width} make {heads * value_width}, but the memory they are "
-                f"added to is {width} wide; choose heads * value_width = width."
-            )
+            raise InputError(f"heads * value_width must equal width, but {heads} * {value_width} is not {width}.")
         self.width, self.slots, self.heads = width, slots, heads
         self.key_width, self.value_width = key_width, value_width
         total = heads * (2 * key_width + value_width)
@@ -118,23 +115,23 @@ class RecurrentMemory(nn.Module):
         return {"memory": like.new_zeros(count, self.slots, self.width)}
 
     def step(self, incoming: Tensor, state: State) -> tuple[Tensor, State, Tensor]:
-        """Incoming rows [N, J, d]; gives the memory [N, S, d], the state, and the weights [N, H, S, S + J]."""
-        recalled = self.sequence(incoming.unsqueeze(1), state)
-        memory = recalled.outputs[:, 0]
-        return memory, {"memory": memory}, recalled.weights[:, 0]  # type: ignore[index]
+        """incoming [N, J, d] -> memory [N, S, d], the new state, and weights [N, H, S, S + J]."""
+        found = self.sequence(incoming.unsqueeze(1), state)
+        memory = found.outputs[:, 0]
+        return memory, {"memory": memory}, found.weights[:, 0]  # type: ignore[index]
 
-    def sequence(self, incoming: Tensor, state: State) -> Recalled:
-        """Incoming rows [N, T, J, d]."""
+    def sequence(self, incoming: Tensor, state: State) -> MemorySequence:
+        """The memory after each step, for incoming rows [N, T, J, d]."""
         memory, loop = state["memory"], self._loop(incoming)
         memories, weights = [], []
         for step in range(incoming.shape[1]):
             memory, weight = self._advance(step, memory, loop)
             memories.append(memory)
             weights.append(weight)
-        looks = torch.stack(weights, 1)
-        if self._looks_at_two(incoming.shape[2]):
-            looks = torch.cat([1 - looks, looks], -1)
-        return Recalled(torch.stack(memories, 1), looks)
+        attention = torch.stack(weights, 1)
+        if self._has_two_rows(incoming.shape[2]):
+            attention = torch.cat([1 - attention, attention], -1)
+        return MemorySequence(torch.stack(memories, 1), attention)
 
     def _loop(self, incoming: Tensor) -> MemoryLoop:
         """Incoming rows [N, T, J, d]."""
@@ -167,10 +164,10 @@ class RecurrentMemory(nn.Module):
         return (write * gained.tanh() + keep * flat).view_as(memory), weights  # Eq. 7
 
     def _attend(self, rows: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Projected memory [N, S, P] and the incoming rows' keys and values [N, H, J, ·] to Eq. 6's [N, S, d] and
+        """Projected memory [N, S, P] and keys and values of the incoming rows [N, H, J, ·] -> Eq. 6's [N, S, d] and
         Eq. 5's weights [N, H, S, S + J]; for one slot and one row, the row's weight alone [N, H, 1, 1]."""
         query, own_key, own_value = split_heads(rows, self.heads, self.key_width, self.value_width)
-        if self._looks_at_two(key.shape[2]):
+        if self._has_two_rows(key.shape[2]):
             # A softmax over two is the sigmoid of their difference, and needs no matrix products of single rows.
             weights = ((query * (key - own_key)).sum(-1, keepdim=True) / self.key_width**0.5).sigmoid()
             return torch.lerp(own_value, value, weights).transpose(1, 2).flatten(2), weights
@@ -178,13 +175,12 @@ class RecurrentMemory(nn.Module):
         weights = (query @ keys.transpose(-1, -2) / self.key_width**0.5).softmax(-1)
         return (weights @ torch.cat([own_value, value], 2)).transpose(1, 2).flatten(2), weights
 
-    def _looks_at_two(self, rows: int) -> bool:
+    def _has_two_rows(self, rows: int) -> bool:
         return self.slots == 1 and rows == 1
 
 
 class PlainRecurrence(nn.Module):
-    """An LSTM in the recurrent memory's place (Table 2, "w/o Memory in RM"); its hidden state stands for the
-    memory."""
+    """An LSTM instead of the recurrent memory (Table 2, "w/o Memory in RM"); its hidden state is the memory."""
 
     slots = 1
 
@@ -194,15 +190,18 @@ class PlainRecurrence(nn.Module):
         self.lstm = nn.LSTM(rows * width, width, batch_first=True)
 
     def begin(self, count: int, like: Tensor) -> State:
+        """Zeros."""
         zero = like.new_zeros(count, 1, self.width)
         return {"memory": zero, "cell": zero}
 
     def step(self, incoming: Tensor, state: State) -> tuple[Tensor, State, None]:
+        """incoming [N, J, d] -> memory [N, 1, d] and the new state."""
         output, hidden, cell = self._run(incoming.unsqueeze(1), state)
         return output[:, 0].unsqueeze(1), {"memory": hidden, "cell": cell}, None
 
-    def sequence(self, incoming: Tensor, state: State) -> Recalled:
-        return Recalled(self._run(incoming, state)[0].unsqueeze(2))
+    def sequence(self, incoming: Tensor, state: State) -> MemorySequence:
+        """The memory after each step, for incoming rows [N, T, J, d]."""
+        return MemorySequence(self._run(incoming, state)[0].unsqueeze(2))
 
     def _run(self, incoming: Tensor, state: State) -> tuple[Tensor, Tensor, Tensor]:
         before = (state["memory"].transpose(0, 1).contiguous(), state["cell"].transpose(0, 1).contiguous())
@@ -211,7 +210,6 @@ class PlainRecurrence(nn.Module):
 
 
 def split_heads(rows: Tensor, heads: int, key_width: int, value_width: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Projected rows [..., R, H (2 d_k + d_v)] to queries, keys and values [..., H, R, ·]; each head's lie side by
-    side."""
+    """Projected rows [..., R, H (2 d_k + d_v)] -> queries, keys and values [..., H, R, ·]."""
     query, key, value = rows.unflatten(-1, (heads, -1)).split([key_width, key_width, value_width], -1)
     return query.transpose(-2, -3), key.transpose(-2, -3), value.transpose(-2, -3)

@@ -8,7 +8,7 @@ from torch import nn
 
 
 def linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
-    """A linear layer with Xavier-uniform weights and zero bias, as VSE++ and ConVSE start theirs."""
+    """A linear layer with Xavier-uniform weights and zero bias, as in VSE++ and ConVSE."""
     layer = nn.Linear(inputs, outputs, bias=bias)
     nn.init.xavier_uniform_(layer.weight)
     if bias:
@@ -17,14 +17,12 @@ def linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
 
 
 def convse_head(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
-    """g_I or g_C of ConVSE (ConVSE paper, section IV-A2 and Algorithm 1): two layers, no bias in the
-    first."""
+    """g_I or g_C of ConVSE (ConVSE paper, section IV-A2 and Algorithm 1): two layers, no bias in the first."""
     return nn.Sequential(linear(inputs, hidden, bias=False), nn.ReLU(), linear(hidden, outputs))
 
 
 def ltd_head(inputs: int, outputs: int) -> nn.Sequential:
-    """The projection head of the LTD baseline (LTD paper, section 4.2): two layers as wide as their input,
-    no biases."""
+    """The projection head of the LTD baseline (LTD paper, section 4.2): two layers of its input's width, no bias."""
     return nn.Sequential(linear(inputs, inputs, bias=False), nn.ReLU(), linear(inputs, outputs, bias=False))
 
 

@@ -1,4 +1,4 @@
-"""Reasoning over regions as a fully connected graph: each region takes from the others what fits it (VSRN)."""
+"""VSRN's graph layer: each region receives from all others, weighted by affinity."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tellapart.models.layers.projection import linear
 class RegionReasoning(nn.Module):
     """One layer of VSRN's graph: V* = BN(W (R g(V))) + V with R = theta(V) phi(V)^T / N.
 
-    Affinities are divided by the number of regions and not put through a softmax. The batch norm starts at zero, so the
-    layer starts as the identity. Regions that are masked out neither give nor take, and batch norm never sees them.
+    Affinities are divided by the number of regions, without a softmax. The batch norm starts at zero, so the layer
+    starts as the identity. Masked regions neither send nor receive, and do not enter the batch norm.
     """
 
     def __init__(self, width: int, inner: int | None = None) -> None:
@@ -26,7 +26,7 @@ class RegionReasoning(nn.Module):
         nn.init.zeros_(self.norm.bias)
 
     def forward(self, regions: Tensor, mask: Tensor) -> Tensor:
-        """[I, R, D], [I, R] -> [I, R, D]."""
+        """regions [I, R, D], mask [I, R] -> [I, R, D]."""
         kept = mask.unsqueeze(-1).to(regions.dtype)  # [I, R, 1]
         count = kept.sum(1, keepdim=True).clamp(min=1)  # [I, 1, 1]
         affinity = self.theta(regions) @ (self.phi(regions) * kept).transpose(1, 2) / count  # [I, R, R]
@@ -35,12 +35,12 @@ class RegionReasoning(nn.Module):
 
 
 def masked_norm(norm: nn.BatchNorm1d, rows: Tensor, mask: Tensor) -> Tensor:
-    """Batch norm over the rows [I, R, D] that a mask [I, R] keeps; what the others become means nothing."""
+    """Batch norm over the rows of [I, R, D] that a mask [I, R] keeps; the other rows are undefined."""
     if not (recording() and norm.training):
         normed = torch.zeros_like(rows)
         normed[mask] = norm(rows[mask]).to(rows.dtype)
         return normed
-    # The same in sums over all rows, since a recorded step cannot leave rows out.
+    # The same with sums over all rows, since a recorded step cannot select rows.
     rows = rows if rows.dtype == torch.float64 else rows.float()
     kept = mask.unsqueeze(-1).to(rows.dtype)
     count = kept.sum().clamp(min=1)

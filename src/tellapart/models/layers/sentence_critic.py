@@ -1,4 +1,4 @@
-"""Reads a sentence and judges it: is it human, word by word, and what is it about? (UC-GAN's discriminator.)"""
+"""UC-GAN's discriminator: is a sentence human, at each word, and what is its content vector?"""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from tellapart.text.vocabulary import PAD
 
 
 class SentenceCritic(nn.Module):
-    """An LSTM with two outputs: a logit that the sentence up to each word is human, and a unit vector of the
-    whole."""
+    """An LSTM with two outputs: a logit that the sentence up to each word is human, and a unit vector of the whole."""
 
     def __init__(self, words: int, width: int, hidden: int) -> None:
         super().__init__()
@@ -24,7 +23,7 @@ class SentenceCritic(nn.Module):
             self.words.weight[PAD] = 0
 
     def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """tokens [N, T] (words, END, PAD) to logits [N, T] and vectors [N, d]."""
+        """tokens [N, T] (words, END, PAD) -> logits [N, T] and vectors [N, d]."""
         outputs, _ = self.lstm(self.words(tokens))  # [N, T, h]
         last = (tokens != PAD).sum(1).clamp(min=1) - 1
         final = outputs[torch.arange(len(tokens), device=tokens.device), last]  # [N, h]

@@ -1,4 +1,4 @@
-"""A matcher's own vision network, for stages that train it too: pixels in, feature rows out."""
+"""A backbone inside a matcher, for stages that train it too: pixels in, feature rows out."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from tellapart.models.inputs import ModelInputs
 
 
 class TrainableBackbone(nn.Module):
-    """Turns `images.pixels` into feature rows [I, H W, D] with a network that learns.
+    """Turns `images.pixels` into feature rows [I, H W, D] with a backbone that can be trained.
 
     Args:
-        name: any backbone `tellapart extract` knows.
-        freeze_norms: keep batch norms on their running statistics. Three habits exist: VSE++'s code trains them for 500
-            steps of each epoch and freezes them for the rest, ConVSE's always trains them, and keeping them frozen is
-            what reproduces VSE++'s figures. True is the last, False the second.
+        name: any backbone of `features/backbones.py`.
+        freeze_norms: keep batch norms on their running statistics, which reproduces VSE++'s results. False: always
+            train them, as in ConVSE's code. (VSE++'s code trains them for 500 steps of each epoch only.)
     """
 
     def __init__(self, name: str, inputs: ModelInputs, freeze_norms: bool = True) -> None:
@@ -30,6 +29,7 @@ class TrainableBackbone(nn.Module):
         self.width = self.network.width
 
     def train(self, mode: bool = True) -> TrainableBackbone:
+        """Set the mode; frozen batch norms stay in eval mode."""
         super().train(mode)
         if self.freeze_norms:
             for module in self.modules():
@@ -38,10 +38,11 @@ class TrainableBackbone(nn.Module):
         return self
 
     def forward(self, images: Images) -> Images:
+        """The images with feature rows [I, H W, D]."""
         if images.pixels is None:
             raise InputError(
-                "This matcher has its own backbone and reads pixels, but the batches bring none; ask for them with "
-                f"--set STAGE.sampling.pixels={self.network.preprocessing.size}."
+                "This matcher reads pixels, but the batches have none; set the stage's sampling.pixels to "
+                f"{self.network.preprocessing.size}."
             )
         grid = self.network.map(images.pixels)  # [I, D, H, W]
         rows = grid.flatten(2).transpose(1, 2)  # [I, H W, D]
@@ -50,7 +51,7 @@ class TrainableBackbone(nn.Module):
 
 
 def trainable_backbone(name: str, inputs: ModelInputs, freeze_norms: bool) -> tuple[nn.Module, int]:
-    """The backbone called `name` and its width; for an empty name, features pass through as they come."""
+    """The backbone called `name` and its width; for an empty name, the identity and the width of the features."""
     if not name:
         return nn.Identity(), inputs.feature_width
     backbone = TrainableBackbone(name, inputs, freeze_norms)

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from tellapart.text.vocabulary import PAD
 
 SMALL = 0.02
-"""Standard deviation of word vectors at first, as in BERT."""
+"""Initial standard deviation of word vectors, as in BERT."""
 
 
 class TransformerStack(nn.Module):
-    """A post-norm transformer encoder as TERN has it; `forward(rows [N, L, D], mask [N, L])`."""
+    """A post-norm transformer encoder, as in TERN."""
 
     def __init__(self, width: int, layers: int, heads: int, hidden: int, dropout: float) -> None:
         super().__init__()
@@ -22,13 +22,14 @@ class TransformerStack(nn.Module):
         self.layers = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
 
     def forward(self, rows: Tensor, mask: Tensor) -> Tensor:
+        """rows [N, L, D], mask [N, L] -> [N, L, D]."""
         return self.layers(rows, src_key_padding_mask=~mask)
 
 
 class RegionTransformer(nn.Module):
-    """TERN's image side: a zero vector as I-CLS in slot 0, region features joined with box and area, self-attention.
+    """TERN's image side: a zero vector as I-CLS in row 0, region features joined with box and area, self-attention.
 
-    Boxes are fractions of the image; an image without boxes gives zeros for them.
+    Boxes are fractions of the image, and zeros for an image without boxes.
     """
 
     def __init__(self, inputs: int, width: int, layers: int, heads: int, hidden: int, dropout: float) -> None:
@@ -37,7 +38,7 @@ class RegionTransformer(nn.Module):
         self.stack = TransformerStack(width, layers, heads, hidden, dropout)
 
     def forward(self, features: Tensor, boxes: Tensor | None, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """[I, R, D], [I, R, 4] -> rows [I, 1 + R, W] with I-CLS first, and their mask."""
+        """features [I, R, D], boxes [I, R, 4], mask [I, R] -> rows [I, 1 + R, W] with I-CLS first, and their mask."""
         if boxes is None:
             boxes = features.new_zeros(*features.shape[:2], 4)
         area = (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])  # [I, R]
@@ -48,11 +49,10 @@ class RegionTransformer(nn.Module):
 
 
 class WordTransformer(nn.Module):
-    """A small BERT of our own, learned from scratch: word and position vectors, then self-attention. START
-    is its CLS.
+    """A small BERT, trained from scratch: word and position vectors, then self-attention. START is its CLS.
 
-    Position vectors are made as small as the words' are at first: at their own size, thirty times as large, the norm
-    after them would leave hardly anything of the words.
+    Position vectors are scaled to the initial size of word vectors: unscaled they are thirty times as large, and the
+    layer norm would suppress the words.
     """
 
     def __init__(self, words: int, width: int, layers: int, heads: int, hidden: int, dropout: float) -> None:
@@ -67,13 +67,14 @@ class WordTransformer(nn.Module):
         self.width = width
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """tokens [C, T], mask [C, T] -> states [C, T, W]."""
         places = positions(tokens.shape[1], self.width, tokens.device)  # [T, W]
         rows = self.words(tokens) + SMALL * places  # [C, T, W]
         return self.stack(self.dropout(self.norm(rows)), mask)
 
 
 def positions(steps: int, width: int, device: torch.device) -> Tensor:
-    """Sine and cosine position vectors [steps, width]: no longest sentence to fix in advance."""
+    """Sine and cosine position vectors [steps, width], for captions of any length."""
     step = torch.arange(steps, device=device, dtype=torch.float32).unsqueeze(1)
     rate = torch.exp(torch.arange(0, width, 2, device=device, dtype=torch.float32) * (-math.log(10000.0) / width))
     table = torch.zeros(steps, width, device=device)

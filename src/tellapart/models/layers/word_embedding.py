@@ -1,5 +1,4 @@
-"""Words as vectors: an embedding table, fresh or from word vectors such as GloVe, and noise on words in
-training."""
+"""Word embeddings, random or from word vectors such as GloVe, and word noise in training."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from tellapart.core.types import Texts
 from tellapart.models.inputs import ModelInputs
 from tellapart.text.vocabulary import PAD, UNK, Vocabulary
 
-SMALLEST_SENTENCE = 3
+SHORTEST_CAPTION = 3
 """START, one word, END."""
 
 
@@ -28,20 +27,21 @@ class WordEmbedding(nn.Module):
         self.table.weight.requires_grad_(trainable)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        return self.table(tokens)  # [C, T, W]
+        """tokens [C, T] -> vectors [C, T, W]."""
+        return self.table(tokens)
 
 
 def word_embedding(inputs: ModelInputs, width: int, vectors: str = "", trainable: bool = True) -> WordEmbedding:
-    """A table of this width, fresh or started from the word vectors called `vectors`, which must be as wide.
+    """A table of this width, random or initialised with the word vectors called `vectors`, which must be as wide.
 
-    Words that the vectors lack keep their random start. Nothing is read when a checkpoint is about to be loaded.
+    Words without a vector keep random values. Nothing is read if a checkpoint is about to be loaded.
     """
     embedding = WordEmbedding(len(inputs.vocabulary), width, trainable)
     if vectors and inputs.load_pretrained:
         known, values = _read_vectors(vectors, inputs.vocabulary)
         if values.shape[1] != width:
             raise InputError(
-                f"The word vectors {vectors} are {values.shape[1]} wide; set word_width to that, not {width}."
+                f"word_width must be {values.shape[1]}, the width of the word vectors {vectors}, not {width}."
             )
         with torch.no_grad():
             embedding.table.weight[known] = values
@@ -58,11 +58,10 @@ def _read_vectors(name: str, vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:
 
 
 class WordNoise(nn.Module):
-    """Training-time noise on sentences: words become UNK, words vanish (LTD's augmentation; 0.1 and 0.1 in
-    its code).
+    """Noise on captions in training: words become UNK or are deleted (LTD's augmentation; 0.1 and 0.1 in its code).
 
-    Each word is replaced by UNK with probability `replace`; then floor(`delete` n) of a sentence's n words
-    are taken out. START and END stay. Off in evaluation, and a sentence never loses its last word.
+    Each word is replaced by UNK with probability `replace`. Then floor(`delete` n) of a caption's n words are deleted.
+    START and END stay, and so does at least one word. Off in evaluation.
     """
 
     def __init__(self, replace: float = 0.0, delete: float = 0.0) -> None:
@@ -70,28 +69,29 @@ class WordNoise(nn.Module):
         self.replace, self.delete = replace, delete
 
     def forward(self, texts: Texts) -> Texts:
+        """The captions with noise."""
         if not self.training or (self.replace == 0 and self.delete == 0):
             return texts
         tokens, lengths = texts.tokens, texts.lengths
         steps = torch.arange(tokens.shape[1], device=tokens.device).unsqueeze(0)
         word = (steps > 0) & (steps < (lengths - 1).unsqueeze(1))  # [C, T]
         if self.replace > 0:
-            struck = torch.rand(tokens.shape, device=tokens.device) < self.replace
-            tokens = tokens.masked_fill(word & struck, UNK)
+            replaced = torch.rand(tokens.shape, device=tokens.device) < self.replace
+            tokens = tokens.masked_fill(word & replaced, UNK)
         if self.delete > 0:
             return self._shorten(Texts(tokens, lengths, texts.columns), word)
         return Texts(tokens, lengths, texts.columns)
 
     def _shorten(self, texts: Texts, word: Tensor) -> Texts:
         words = texts.lengths - 2
-        doomed = torch.minimum((words * self.delete).floor().long(), (texts.lengths - SMALLEST_SENTENCE).clamp(min=0))
+        deleted = torch.minimum((words * self.delete).floor().long(), (texts.lengths - SHORTEST_CAPTION).clamp(min=0))
         draw = torch.rand(word.shape, device=word.device).masked_fill(~word, 2.0)
-        place = draw.argsort(1).argsort(1)  # a word's place in a random order of its sentence's words
-        gone = word & (place < doomed.unsqueeze(1))
-        order = gone.long().argsort(dim=1, stable=True)  # what stays moves to the front, in its own order
+        place = draw.argsort(1).argsort(1)  # a word's position in a random order of its caption's words
+        gone = word & (place < deleted.unsqueeze(1))
+        order = gone.long().argsort(dim=1, stable=True)  # remaining words move to the front, in their order
         tokens = texts.tokens.masked_fill(gone, PAD).gather(1, order)
         columns = {
             name: column.gather(1, order) if column.shape == word.shape else column
             for name, column in texts.columns.items()
         }
-        return Texts(tokens, texts.lengths - doomed, columns)
+        return Texts(tokens, texts.lengths - deleted, columns)

@@ -1,4 +1,7 @@
-"""Matchers: models that tell how well images and sentences fit. One line an entry."""
+"""Matchers: models that score how well images and captions match.
+
+To add one, write a file with a settings class that has `build(inputs)`, and add a line to MATCHERS.
+"""
 
 from typing import Any
 

@@ -1,5 +1,4 @@
-"""The contrastive baseline that latent target decoding is added to: pooled features, a bi-GRU over GloVe,
-two-layer heads."""
+"""The baseline of latent target decoding: pooled features, a bi-GRU over GloVe vectors, two-layer heads."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from tellapart.models.matchers.scores import cosine, unit
 
 
 class LTDTextEncoder(nn.Module):
-    """LTD's caption encoder (LTD paper, section 4.2): words, bi-GRU, two-layer head; before the norm [C, E]."""
+    """LTD's caption encoder (LTD paper, section 4.2): words, bi-GRU, two-layer head."""
 
     def __init__(
         self, inputs: ModelInputs, embedding: int, word_width: int, word_vectors: str, readout: str, noise: WordNoise
@@ -30,6 +29,7 @@ class LTDTextEncoder(nn.Module):
         self.head = ltd_head(self.gru.width, embedding)
 
     def forward(self, texts: Texts) -> Tensor:
+        """Caption vectors before normalisation [C, E]."""
         texts = self.noise(texts)
         return self.head(self.gru(self.words(texts.tokens), texts.lengths))
 
@@ -49,12 +49,15 @@ class LTDBaselineModel(nn.Module):
         self.width = config.embedding
 
     def encode_image(self, images: Images) -> Encoded:
+        """Image vectors [I, E] of length one."""
         return Encoded(unit(self.image_norm(self.image(self.backbone(images).pooled()))))
 
     def encode_text(self, texts: Texts) -> Encoded:
+        """Caption vectors [C, E] of length one."""
         return Encoded(unit(self.text_norm(self.text(texts))))
 
     def score(self, images: Encoded, texts: Encoded) -> Tensor:
+        """Cosines [I, C]."""
         return cosine(images.vectors, texts.vectors)
 
 
@@ -63,26 +66,26 @@ class LTDBaseline:
     """LTD's baseline matcher (LTD paper, section 4.2)."""
 
     embedding: int = 1024
-    """Width of the joint space; the bi-GRU has half of it each way."""
+    """Width of the joint space; each direction of the bi-GRU has half of it."""
     word_width: int = 300
     """Width of the word vectors; 50 with `word_vectors=glove-50`."""
     word_vectors: str = ""
-    """GloVe vectors to start from: `glove-50` or a GloVe text file. Freeze them with the prefix `text.words`."""
+    """Initial word vectors: `glove-50` or a GloVe text file. Freeze them with the prefix `text.words`."""
     batch_norm: bool = False
-    """Batch norm before the vectors are scaled to length one: LTD has it with the triplet loss only."""
+    """Batch norm before vectors are scaled to length one: LTD has it with the triplet loss only."""
     compat: str = "paper"
-    """code: read both GRU directions at the last token, as LTD's released code does; paper: each at its own end."""
+    """code: read both GRU directions at the last token, as in LTD's released code; paper: each at its end."""
     replace_words: float = 0.0
-    """Share of words that become unknown in training (0.1 in the released code)."""
+    """Share of words replaced by UNK in training (0.1 in the released code)."""
     delete_words: float = 0.0
-    """Share of words that vanish in training (0.1 in the released code)."""
+    """Share of words deleted in training (0.1 in the released code)."""
     backbone: str = ""
-    """A vision network to train along, by name; empty reads features from disk. Freeze it with the prefix
-    `backbone`."""
+    """A backbone to train too, by name; empty: features from disk. Freeze it with the prefix `backbone`."""
     freeze_norms: bool = True
     """Keep the backbone's batch norms on their running statistics."""
 
     def build(self, inputs: ModelInputs) -> LTDBaselineModel:
+        """The model, with random or pretrained weights."""
         if self.compat not in ("paper", "code"):
-            raise InputError(f"LTD's baseline is built as in the paper or as in the code, not as in '{self.compat}'.")
+            raise InputError(f"compat must be 'paper' or 'code', not '{self.compat}'.")
         return LTDBaselineModel(self, inputs)

@@ -1,10 +1,9 @@
-"""A strong global matcher for features on disk: learned pooling of grid cells or regions, and a choice of
-text encoders.
+"""A strong global matcher for features on disk: learned pooling of image rows, and a choice of text encoders.
 
-No paper's own: it gathers what helps most when backbones stay frozen and data are few. Images: a residual two-layer
-projection of every row, optionally a small transformer over the rows, and a pooling that is learned.
-Sentences: a bi-GRU over word vectors, or a pretrained language encoder, with a fixed sentence vector from
-the pack mixed in where asked for. In training, rows, features and words are dropped at random.
+Not from one paper: it combines what helps most with frozen backbones and little data. Images: a residual two-layer
+projection of every row, optionally a small transformer over the rows, and learned pooling. Captions: a bi-GRU over word
+vectors, or a pretrained language encoder, optionally with a fixed sentence vector from the pack. In training, rows,
+features and words are dropped at random.
 """
 
 from __future__ import annotations
@@ -27,13 +26,14 @@ from tellapart.models.matchers.scores import cosine, unit
 
 
 class RowDropout(nn.Module):
-    """Training without some of an image's rows: each is left out with probability `share`, one always stays."""
+    """Drops rows of an image in training: each with probability `share`, but never all of them."""
 
     def __init__(self, share: float) -> None:
         super().__init__()
         self.share = share
 
     def forward(self, mask: Tensor) -> Tensor:
+        """mask [I, R] -> mask [I, R] with dropped rows False."""
         if not self.training or self.share == 0:
             return mask
         draw = torch.rand(mask.shape, device=mask.device).masked_fill(~mask, 2.0)
@@ -44,7 +44,7 @@ class RowDropout(nn.Module):
 
 
 class RowsToVector(nn.Module):
-    """Rows [I, R, D] -> vector [I, E]: linear plus a residual two-layer path, self-attention if asked for, pooling."""
+    """A linear layer plus a residual two-layer path, optional self-attention, pooling."""
 
     def __init__(self, config: Pooled, width: int) -> None:
         super().__init__()
@@ -62,6 +62,7 @@ class RowsToVector(nn.Module):
         self.pool = pooling(config.pooling, config.embedding)
 
     def forward(self, images: Images) -> Tensor:
+        """features [I, R, D] -> vectors [I, E]."""
         mask = self.drop_rows(images.mask)
         rows = self.dropout(self.norm(images.features))
         rows = self.straight(rows) + self.bent(rows)  # [I, R, E]
@@ -71,7 +72,7 @@ class RowsToVector(nn.Module):
 
 
 class GRUWords(nn.Module):
-    """Word states of a bi-GRU, the mean of its two directions [C, T, E]."""
+    """Word states of a bi-GRU: the mean of its two directions."""
 
     def __init__(self, config: Pooled, inputs: ModelInputs) -> None:
         super().__init__()
@@ -80,11 +81,12 @@ class GRUWords(nn.Module):
         self.gru = BiGRU(config.word_width, config.embedding)
 
     def forward(self, texts: Texts) -> tuple[Tensor, Tensor]:
+        """States [C, T, E] and their mask [C, T]."""
         return self.gru(self.dropout(self.words(texts.tokens)), texts.lengths).mean(2), texts.mask
 
 
 class LanguageWords(nn.Module):
-    """A pretrained language encoder's states, projected [C, L, E]."""
+    """The projected states of a pretrained language encoder."""
 
     def __init__(self, config: Pooled, inputs: ModelInputs) -> None:
         super().__init__()
@@ -93,11 +95,14 @@ class LanguageWords(nn.Module):
         self.out = linear(self.encoder.width, config.embedding)
 
     def forward(self, texts: Texts) -> tuple[Tensor, Tensor]:
+        """States [C, L, E] and their mask [C, L]."""
         states, mask = self.encoder(texts)
         return self.out(self.dropout(states)), mask
 
 
 class PooledModel(nn.Module):
+    """See `Pooled`."""
+
     def __init__(self, config: Pooled, inputs: ModelInputs) -> None:
         super().__init__()
         self.image = RowsToVector(config, inputs.feature_width)
@@ -111,59 +116,63 @@ class PooledModel(nn.Module):
         self.width = config.embedding
 
     def encode_image(self, images: Images) -> Encoded:
+        """Image vectors [I, E] of length one."""
         return Encoded(unit(self.image(images)))
 
     def encode_text(self, texts: Texts) -> Encoded:
+        """Caption vectors [C, E] of length one."""
         states, mask = self.text(self.noise(texts))
         vector = self.text_pool(states, mask)  # [C, E]
         if self.sentence is not None:
             if self.column not in texts.columns:
-                raise InputError(f"This matcher reads the column '{self.column}'; add it to the sampling columns.")
-            # Both parts at length one, so that neither drowns the other whatever their scales.
+                raise InputError(f"This matcher needs the caption column '{self.column}'; add it to sampling.columns.")
+            # Both parts to length one, so that neither dominates.
             vector = unit(vector) + unit(self.sentence(texts.columns[self.column].to(vector.dtype)))
         return Encoded(unit(vector))
 
     def score(self, images: Encoded, texts: Encoded) -> Tensor:
+        """Cosines [I, C]."""
         return cosine(images.vectors, texts.vectors)
 
 
 @dataclass(frozen=True)
 class Pooled:
-    """Learned pooling of image rows beside a bi-GRU or a pretrained text encoder."""
+    """Learned pooling of image rows, with a bi-GRU or a pretrained text encoder."""
 
     embedding: int = 1024
     """Width of the joint space."""
     pooling: str = "generalised"
-    """Of image rows: mean, max, attention or generalised (learned weights by rank)."""
+    """Pooling of image rows: mean, max, attention or generalised (learned weights by rank)."""
     row_layers: int = 0
-    """Transformer layers over the rows before they are pooled."""
+    """Transformer layers over the rows before pooling."""
     layer_norm: bool = True
-    """Normalise every feature row first: backbones differ much in scale."""
+    """Normalise every feature row first: backbones differ in scale."""
     row_dropout: float = 0.2
-    """Share of an image's rows left out in each training step."""
+    """Share of an image's rows dropped in training."""
     dropout: float = 0.1
-    """On features, word vectors and hidden layers."""
+    """Dropout of features, word vectors and hidden layers."""
     text: str = "gru"
     """gru; or a pretrained encoder: `minilm`, or a `transformers` folder or name. Freeze it with the prefix
     `text.encoder`."""
     text_pooling: str = "generalised"
-    """Of word states: mean, max, attention or generalised."""
+    """Pooling of word states: mean, max, attention or generalised."""
     word_width: int = 300
     """Width of the word vectors; 50 with `word_vectors=glove-50`."""
     word_vectors: str = ""
-    """Start from these word vectors: `glove-50` or a GloVe text file."""
+    """Initial word vectors: `glove-50` or a GloVe text file."""
     sentence_column: str = ""
-    """A pack column with a fixed sentence vector to mix in, such as `targets-minilm`. Words never seen in training then
-    still mean something, but every caption to be scored needs the column."""
+    """A pack column with a fixed sentence vector to add, such as `targets-minilm`. It gives meaning to words that
+    training never saw, but every caption to score needs the column."""
     sentence_width: int = 384
     """Width of that column."""
     replace_words: float = 0.1
-    """Share of words that become unknown in training."""
+    """Share of words replaced by UNK in training."""
     delete_words: float = 0.1
-    """Share of words that vanish in training."""
+    """Share of words deleted in training."""
 
     def build(self, inputs: ModelInputs) -> PooledModel:
+        """The model, with random or pretrained weights."""
         try:
             return PooledModel(self, inputs)
         except ValueError as error:
-            raise InputError(f"The matcher cannot be made: {error}.") from error
+            raise InputError(f"pooled: {error}.") from error

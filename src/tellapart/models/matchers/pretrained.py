@@ -1,5 +1,4 @@
-"""CLIP-like models of `transformers` (CLIP, SigLIP, …) as matchers: to use as they are, or to fine-tune with
-any loss."""
+"""CLIP-like models of `transformers` (CLIP, SigLIP, …) as matchers, to use as they are or to fine-tune."""
 
 from __future__ import annotations
 
@@ -18,11 +17,10 @@ from tellapart.models.matchers.scores import cosine, unit
 
 
 class PretrainedModel(nn.Module):
-    """A dual encoder from a folder or hub name. Text goes in as word pieces, images as pixels or as stored features.
+    """A dual encoder from a folder or hub name. Text enters as word pieces, images as pixels or as stored features.
 
-    Stored features are the vision tower's pooled outputs, before its projection: extract them with this very
-    model as the backbone and only the projection and the text side are run and trained. Pixels are uint8 0 …
-    255 or floats alike.
+    Stored features are the vision tower's pooled outputs before its projection. Extract them with this model as the
+    backbone; then only the projection and the text side run and train. Pixels are 0 … 255, uint8 or float.
     """
 
     mean: Tensor
@@ -31,21 +29,19 @@ class PretrainedModel(nn.Module):
     def __init__(self, config: Pretrained, inputs: ModelInputs) -> None:
         super().__init__()
         self.model, tokeniser = open_dual_encoder(config.source, inputs.load_pretrained)
-        for name in (
-            "logit_scale",
-            "logit_bias",
-        ):  # of its own loss; scores here are cosines, scaled by the loss chosen
+        for name in ("logit_scale", "logit_bias"):  # unused: scores here are cosines, and the loss scales them
             if hasattr(self.model, name):
                 getattr(self.model, name).requires_grad_(False)
         self.pieces = WordPieces.of_tokeniser(tokeniser, inputs.vocabulary)
         self.longest = int(self.model.config.text_config.max_position_embeddings)
-        # SigLIP reads its last position and was trained on sentences padded to full length without a mask.
+        # SigLIP reads its last position, and was trained on text padded to full length without a mask.
         self.full_length = not hasattr(self.model, "text_projection")
         self.register_buffer("mean", torch.tensor(config.mean).view(1, 3, 1, 1), persistent=False)
         self.register_buffer("std", torch.tensor(config.std).view(1, 3, 1, 1), persistent=False)
         self.width = int(getattr(self.model.config, "projection_dim", 0) or self.model.config.vision_config.hidden_size)
 
     def encode_image(self, images: Images) -> Encoded:
+        """Image vectors [I, E] of length one, from pixels or from features."""
         if images.pixels is not None:
             pixels = (images.pixels.float() / 255 - self.mean) / self.std
             vectors = _tensor(self.model.get_image_features(pixel_values=pixels))
@@ -54,6 +50,7 @@ class PretrainedModel(nn.Module):
         return Encoded(unit(vectors))
 
     def encode_text(self, texts: Texts) -> Encoded:
+        """Caption vectors [C, E] of length one."""
         pieces, mask = self.pieces(texts.tokens)
         pieces, mask = pieces[:, : self.longest], mask[:, : self.longest]
         if self.full_length:
@@ -64,6 +61,7 @@ class PretrainedModel(nn.Module):
         return Encoded(unit(_tensor(vectors)))
 
     def score(self, images: Encoded, texts: Encoded) -> Tensor:
+        """Cosines [I, C]."""
         return cosine(images.vectors, texts.vectors)
 
     def _project(self, pooled: Tensor) -> Tensor:
@@ -72,18 +70,18 @@ class PretrainedModel(nn.Module):
         if pooled.shape[1] != expected:
             raise InputError(
                 f"The features are {pooled.shape[1]} wide, but this model's vision tower gives {expected}; "
-                "extract them with the model itself as backbone, or give pixels."
+                "extract them with this model as the backbone, or give pixels."
             )
         return pooled if projection is None else projection(pooled)
 
 
 def _tensor(features: Any) -> Tensor:
-    """Newer versions of transformers wrap features in an output object."""
+    """The features; newer versions of transformers wrap them in an output object."""
     return features if isinstance(features, Tensor) else features.pooler_output
 
 
 def open_dual_encoder(source: str, pretrained: bool) -> tuple[Any, Any]:
-    """(model, tokeniser) of a CLIP-like folder or name; without `pretrained`, random weights."""
+    """(model, tokeniser) of a CLIP-like folder or name; with random weights unless `pretrained`."""
     try:
         from transformers import AutoConfig, AutoModel, AutoTokenizer
     except ImportError as error:
@@ -98,7 +96,7 @@ def open_dual_encoder(source: str, pretrained: bool) -> tuple[Any, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"'{source}' cannot be opened as a CLIP-like model: {str(error).splitlines()[0]}") from error
     if not hasattr(model, "get_text_features") or not hasattr(model, "get_image_features"):
-        raise InputError(f"'{source}' is a {type(model).__name__}, which has no image and text side to match with.")
+        raise InputError(f"'{source}' is a {type(model).__name__}, which has no image and text encoder.")
     return model, tokeniser
 
 
@@ -108,12 +106,12 @@ class Pretrained:
     model.text_model."""
 
     source: str = "openai/clip-vit-base-patch32"
-    """Folder or hub name; the folder must also be there when a run is opened again, for its architecture and
-    tokeniser."""
+    """Folder or hub name. Opening a run needs the folder again, for its architecture and tokeniser."""
     mean: tuple[float, float, float] = (0.48145466, 0.4578275, 0.40821073)
-    """What pixels (0 … 1) are centred on: CLIP's; SigLIP has 0.5 for all three."""
+    """Mean of pixels (0 … 1): CLIP's; SigLIP has 0.5 for all three."""
     std: tuple[float, float, float] = (0.26862954, 0.26130258, 0.27577711)
-    """What they are divided by: CLIP's; SigLIP has 0.5 for all three."""
+    """Standard deviation of pixels: CLIP's; SigLIP has 0.5 for all three."""
 
     def build(self, inputs: ModelInputs) -> PretrainedModel:
+        """The model, with random or pretrained weights."""
         return PretrainedModel(self, inputs)

@@ -1,5 +1,5 @@
-"""SCAN: words look at regions (or regions at words) and a pair is as good as what they find; POS-SCAN: only what
-nouns find counts."""
+"""SCAN: words attend to regions (or regions to words), and a pair's score is their similarity to what they attend to;
+POS-SCAN: only nouns count."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ class SCANModel(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def encode_image(self, images: Images) -> Encoded:
-        return Encoded(unit(self.image(self.dropout(images.features))), images.mask)  # [I, R, E]
+        """Region vectors [I, R, E] of length one."""
+        return Encoded(unit(self.image(self.dropout(images.features))), images.mask)
 
     def encode_text(self, texts: Texts) -> Encoded:
+        """Word vectors [C, T, E] of length one."""
         texts = self.noise(texts)
         states = self.text(self.dropout(self.words(texts.tokens)), texts.lengths)  # [C, T, E]
         if not self.nouns:
@@ -46,21 +48,22 @@ class SCANModel(nn.Module):
         return Encoded(unit(states), nouns) if self.filtered else Encoded(unit(states), texts.mask, nouns)
 
     def score(self, images: Encoded, texts: Encoded) -> Tensor:
+        """Cross-attention scores [I, C]."""
         scores = [cross_attention(images, texts, attention) for attention in self.attentions]
         return scores[0] if len(scores) == 1 else (scores[0] + scores[1]) / 2
 
     def attend(self, images: Encoded, texts: Encoded) -> Tensor:
-        """Where the words of sentence n look in image n [N, T, R] (Eq. 5), aligned with the tokens; what a captioner
-        learns its gaze from. Words that do not count have zero rows."""
+        """The attention [N, T, R] of the tokens of caption n over the regions of image n (Eq. 5), which supervises a
+        captioner's attention. Words that do not count have zero rows."""
         if self.attentions[0].direction != "t2i":
-            raise InputError("Words look at regions only in a text-to-image SCAN; train one with direction=t2i.")
+            raise InputError("Words attend to regions only in a text-to-image SCAN; train one with direction=t2i.")
         return attention_weights(images, texts, self.attentions[0])
 
 
 def _nouns(texts: Texts) -> Tensor:
-    """Which tokens count in POS-SCAN [C, T]: the nouns, and all where a sentence has none."""
+    """Which tokens count in POS-SCAN [C, T]: the nouns, or all tokens of a caption without nouns."""
     if NOUNS not in texts.columns:
-        raise InputError(f"POS-SCAN needs the column '{NOUNS}'; add it to the stage's sampling columns.")
+        raise InputError(f"POS-SCAN needs the caption column '{NOUNS}'; add it to the stage's sampling.columns.")
     nouns = texts.columns[NOUNS].bool() & texts.mask
     return nouns | (texts.mask & ~nouns.any(1, keepdim=True))
 
@@ -74,33 +77,34 @@ class SCAN:
     word_width: int = 300
     """Width of the word vectors, learned from scratch unless `word_vectors` is given."""
     word_vectors: str = ""
-    """Start from these word vectors: `glove-50` or a GloVe text file."""
+    """Initial word vectors: `glove-50` or a GloVe text file."""
     direction: str = "t2i"
-    """t2i: words look at regions; i2t: regions look at words; both: the mean of the two scores."""
+    """t2i: words attend to regions; i2t: regions attend to words; both: the mean of the two scores."""
     temperature: float = 9.0
-    """Of the softmax over regions (t2i)."""
+    """Inverse temperature of the softmax over regions (t2i)."""
     word_temperature: float = 4.0
-    """Of the softmax over words (i2t)."""
+    """Inverse temperature of the softmax over words (i2t)."""
     aggregation: str = "mean"
-    """Of a pair's comparisons: mean, sum, max or logsumexp."""
+    """Aggregation of a pair's similarities: mean, sum, max or logsumexp."""
     sharpness: float = 6.0
-    """Of logsumexp."""
+    """Factor lambda of logsumexp."""
     nouns: bool = False
     """POS-SCAN: only nouns count; needs the column `nouns`."""
     compat: str = "paper"
-    """paper: negative similarities count as zero, and in POS-SCAN the score alone is of nouns (Eq. 8): a region's
-    similarities are still scaled over all words (Eq. 5). code: a tenth of what is negative stays, and all words but the
-    nouns are gone before anything looks, so that one noun alone finds every region that is like it equally good."""
+    """paper: negative similarities count as zero, and in POS-SCAN nouns alone enter the score (Eq. 8), while a region's
+    similarities are normalised over all words (Eq. 5). code: a tenth of a negative similarity stays, and all words but
+    nouns are removed before attention, so that a single noun gives every region similar to it the same weight."""
     dropout: float = 0.0
-    """On features and word vectors; the papers use none."""
+    """Dropout of features and word vectors; the papers use none."""
     replace_words: float = 0.0
-    """Share of words that become unknown in training."""
+    """Share of words replaced by UNK in training."""
     delete_words: float = 0.0
-    """Share of words that vanish in training."""
+    """Share of words deleted in training."""
 
     def attentions(self) -> tuple[Attention, ...]:
+        """The settings of each direction's cross attention."""
         if self.compat not in ("paper", "code"):
-            raise InputError(f"SCAN is built as in the paper or as in the code, not as in '{self.compat}'.")
+            raise InputError(f"compat must be 'paper' or 'code', not '{self.compat}'.")
         leak = 0.1 if self.compat == "code" else 0.0
         temperatures = {"t2i": self.temperature, "i2t": self.word_temperature}
         directions = BOTH if self.direction == "both" else (self.direction,)
@@ -110,4 +114,5 @@ class SCAN:
         )
 
     def build(self, inputs: ModelInputs) -> SCANModel:
+        """The model, with random or pretrained weights."""
         return SCANModel(self, inputs)

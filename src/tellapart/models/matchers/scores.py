@@ -1,4 +1,4 @@
-"""Score matrices [images, sentences]: the cosine of global vectors, and the cross attention of local ones."""
+"""Score matrices [I, C]: the cosine of global vectors, and the cross attention of local ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Attention", "attention_weights", "cosine", "cross_attention", "unit"
 
 
 def cosine(images: Tensor, texts: Tensor) -> Tensor:
-    """Cosine of every image [I, E] with every sentence [C, E] (ConVSE paper, Eq. 1): [I, C]."""
+    """Cosine of every image [I, E] with every caption [C, E] (ConVSE paper, Eq. 1): [I, C]."""
     return unit(images) @ unit(texts).t()
 
 

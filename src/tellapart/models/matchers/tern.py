@@ -1,4 +1,4 @@
-"""TERN: a transformer over regions, BERT over words, shared layers on top of both, and their CLS vectors compared."""
+"""TERN: a transformer over regions, BERT over words, shared layers on top of both; the CLS vectors are compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tellapart.models.matchers.scores import cosine, unit
 
 
 class TERNModel(nn.Module):
-    """Messina et al. 2020, as the LTD paper uses it in section 4.2. The two sides meet only in the shared weights."""
+    """Messina et al. 2020, as the LTD paper uses it in section 4.2. Both sides share their last layers."""
 
     def __init__(self, config: TERN, inputs: ModelInputs) -> None:
         super().__init__()
@@ -38,10 +38,12 @@ class TERNModel(nn.Module):
         self.width = config.embedding
 
     def encode_image(self, images: Images) -> Encoded:
+        """Image vectors [I, E] of length one."""
         rows, mask = self.image(images.features, images.boxes, images.mask)
         return self._finish(self.image_out(rows), mask)
 
     def encode_text(self, texts: Texts) -> Encoded:
+        """Caption vectors [C, E] of length one."""
         texts = self.noise(texts)
         if self.bert is not None:
             states, mask = self.bert(texts)
@@ -52,40 +54,49 @@ class TERNModel(nn.Module):
         return self._finish(self.text_out(states), mask)
 
     def score(self, images: Encoded, texts: Encoded) -> Tensor:
+        """Cosines [I, C]."""
         return cosine(images.vectors, texts.vectors)
 
     def _finish(self, rows: Tensor, mask: Tensor) -> Encoded:
-        """Shared layers, then the CLS vector, which stands first on both sides."""
+        """The CLS vector, which is the first row on both sides, after the shared layers."""
         return Encoded(unit(self.shared(rows, mask)[:, 0]))
 
 
 @dataclass(frozen=True)
 class TERN:
-    """TERN; without `bert` its text side is a small transformer of our own, learned from scratch."""
+    """TERN; without `bert` its text side is a small transformer, trained from scratch."""
 
     embedding: int = 1024
     """Width of the shared layers and the joint space."""
     bert: str = ""
-    """A BERT-like `transformers` folder or name for the text side, or `minilm`; empty: our own."""
+    """A BERT-like `transformers` folder or name for the text side, or `minilm`; empty: a small transformer."""
     text_layers: int = 6
-    """Layers of the text side; of a BERT, its first so many."""
+    """Layers of the text side; of a BERT, its first ones."""
     word_width: int = 512
-    """Width of our own text side."""
+    """Width of the small text transformer."""
     region_width: int = 2048
+    """Width of the region transformer."""
     region_layers: int = 4
+    """Layers of the region transformer."""
     shared_layers: int = 2
+    """Layers shared by both sides."""
     heads: int = 4
+    """Attention heads of every transformer."""
     hidden: int = 2048
     """Width of the feed-forward parts."""
     dropout: float = 0.1
+    """Dropout of every transformer."""
     replace_words: float = 0.0
+    """Share of words replaced by UNK in training."""
     delete_words: float = 0.0
+    """Share of words deleted in training."""
 
     def build(self, inputs: ModelInputs) -> TERNModel:
+        """The model, with random or pretrained weights."""
         widths = {"embedding": self.embedding, "region_width": self.region_width}
         if not self.bert:
             widths["word_width"] = self.word_width
         for name, width in widths.items():
             if self.heads < 1 or width % self.heads:
-                raise InputError(f"TERN's {self.heads} heads must share each width equally, and {name} is {width}.")
+                raise InputError(f"heads must divide {name}, but {self.heads} does not divide {width}.")
         return TERNModel(self, inputs)

@@ -1,5 +1,4 @@
-"""VSE and VSE++: a linear layer on the image's feature, a GRU over the words; ConVSE's heads on top where
-asked for."""
+"""VSE and VSE++: a linear layer on the image's feature, a GRU over the words; ConVSE: projection heads on top."""
 
 from __future__ import annotations
 
@@ -37,17 +36,20 @@ class VSEModel(nn.Module):
         self.width = output if config.heads else config.embedding
 
     def encode_image(self, images: Images) -> Encoded:
+        """Image vectors [I, E] of length one."""
         features = self.dropout(self.backbone(images).pooled())  # [I, D]
         if self.normalise_features:
             features = unit(features)
         return Encoded(unit(self.image_head(self.image(features))))
 
     def encode_text(self, texts: Texts) -> Encoded:
+        """Caption vectors [C, E] of length one."""
         texts = self.noise(texts)
         state = self.text(self.dropout(self.words(texts.tokens)), texts.lengths)  # [C, E]
         return Encoded(unit(self.text_head(state)))
 
     def score(self, images: Encoded, texts: Encoded) -> Tensor:
+        """Cosines [I, C]."""
         return cosine(images.vectors, texts.vectors)
 
 
@@ -60,26 +62,25 @@ class VSE:
     word_width: int = 300
     """Width of the word vectors, learned from scratch unless `word_vectors` is given."""
     word_vectors: str = ""
-    """Start from these word vectors: `glove-50` or a GloVe text file. Empty: from scratch, as the released
-    code does."""
+    """Initial word vectors: `glove-50` or a GloVe text file. Empty: random, as in the released code."""
     heads: int = 0
-    """Hidden width of ConVSE's projection heads g_I and g_C (2048 in the paper); 0 leaves them out."""
+    """Hidden width of ConVSE's projection heads g_I and g_C (2048 in the paper); 0: no heads."""
     output: int = 0
-    """Width after the heads (d of Table II); 0 means as wide as `embedding`."""
+    """Width after the heads (d of Table II); 0: that of `embedding`."""
     normalise_features: bool = False
-    """Scale an image's feature to length one first: the released code does so for a CNN it trains, not for
+    """Scale an image's feature to length one first: the released code does so for a CNN that it trains, not for
     features on disk."""
     backbone: str = ""
-    """A vision network to train along, by name; empty reads features from disk. Freeze it with the prefix
-    `backbone`."""
+    """A backbone to train too, by name; empty: features from disk. Freeze it with the prefix `backbone`."""
     freeze_norms: bool = True
-    """Keep the backbone's batch norms on their running statistics; ConVSE's code lets them run on the batch."""
+    """Keep the backbone's batch norms on their running statistics; ConVSE's code uses those of the batch."""
     dropout: float = 0.0
-    """On features and word vectors; the papers use none."""
+    """Dropout of features and word vectors; the papers use none."""
     replace_words: float = 0.0
-    """Share of words that become unknown in training."""
+    """Share of words replaced by UNK in training."""
     delete_words: float = 0.0
-    """Share of words that vanish in training."""
+    """Share of words deleted in training."""
 
     def build(self, inputs: ModelInputs) -> VSEModel:
+        """The model, with random or pretrained weights."""
         return VSEModel(self, inputs)

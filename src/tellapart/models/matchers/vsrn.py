@@ -1,4 +1,4 @@
-"""VSRN: regions reason with each other in a graph, then a GRU reads them into one image vector."""
+"""VSRN: a graph network over regions, then a GRU that reads them into one image vector."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class VSRNImageEncoder(nn.Module):
         self.norm = nn.BatchNorm1d(config.embedding) if config.batch_norm else nn.Identity()
 
     def regions(self, images: Images) -> Tensor:
-        """Regions after reasoning [I, R, E]; masked ones are zero."""
+        """Regions after the graph layers [I, R, E]; masked ones are zero."""
         regions = self.project(images.features) * images.mask.unsqueeze(-1)
         if self.normalise_first:
             regions = F.normalize(regions, dim=self.over)
@@ -43,12 +43,12 @@ class VSRNImageEncoder(nn.Module):
         return F.normalize(regions, dim=self.over)
 
     def forward(self, images: Images) -> Tensor:
-        """The GRU reads regions in the order the detector gave them; its last state is the image [I, E]."""
+        """Image vectors [I, E]: the last state of a GRU over the regions, in the detector's order."""
         return self.norm(self.gru(self.regions(images), images.mask.sum(1)))
 
 
 class OneWayTextEncoder(nn.Module):
-    """VSE++'s caption encoder, which the original VSRN has [C, E]."""
+    """VSE++'s caption encoder, as in the original VSRN."""
 
     def __init__(self, inputs: ModelInputs, config: VSRN, noise: WordNoise) -> None:
         super().__init__()
@@ -57,11 +57,14 @@ class OneWayTextEncoder(nn.Module):
         self.gru = LastStateGRU(config.word_width, config.embedding)
 
     def forward(self, texts: Texts) -> Tensor:
+        """Caption vectors [C, E]."""
         texts = self.noise(texts)
         return self.gru(self.words(texts.tokens), texts.lengths)
 
 
 class VSRNModel(nn.Module):
+    """See `VSRN`."""
+
     def __init__(self, config: VSRN, inputs: ModelInputs) -> None:
         super().__init__()
         self.image = VSRNImageEncoder(config, inputs.feature_width)
@@ -75,16 +78,19 @@ class VSRNModel(nn.Module):
         self.width = config.embedding
 
     def encode_image(self, images: Images) -> Encoded:
+        """Image vectors [I, E] of length one."""
         return Encoded(unit(self.image(images)))
 
     def encode_text(self, texts: Texts) -> Encoded:
+        """Caption vectors [C, E] of length one."""
         return Encoded(unit(self.text(texts)))
 
     def score(self, images: Encoded, texts: Encoded) -> Tensor:
+        """Cosines [I, C]."""
         return cosine(images.vectors, texts.vectors)
 
     def encode_regions(self, images: Images) -> Encoded:
-        """What VSRN's caption decoder reads: the regions after reasoning."""
+        """The regions after the graph layers [I, R, E], which VSRN's caption decoder reads."""
         return Encoded(self.image.regions(images), images.mask)
 
 
@@ -93,27 +99,30 @@ class VSRN:
     """VSRN with LTD's two changes (LTD paper, section 4.2) by default; the original by text=gru, embedding=2048."""
 
     embedding: int = 1024
-    """Width of regions, words' states and the joint space; 2048 in the original."""
+    """Width of regions, word states and the joint space; 2048 in the original."""
     layers: int = 4
     """Graph layers."""
     text: str = "ltd"
-    """ltd: LTD's bi-GRU with a two-layer head; gru: the original's one-way GRU."""
+    """ltd: LTD's bi-GRU with a two-layer head; gru: the one-way GRU of the original."""
     word_width: int = 300
+    """Width of the word vectors."""
     word_vectors: str = ""
-    """Start from these word vectors: `glove-50` or a GloVe text file."""
+    """Initial word vectors: `glove-50` or a GloVe text file."""
     batch_norm: bool = True
-    """On the image vector: LTD always, the original on Flickr30k only."""
+    """Batch norm of the image vector: always in LTD, on Flickr30k only in the original."""
     normalisation: str = "features"
-    """Regions are scaled to length one over their features (LTD's code), or over the regions for each
-    feature (the original)."""
+    """Scale regions to length one over their `features` (LTD's code), or each feature over the `regions` (original)."""
     normalise_first: bool = False
-    """Also before the graph: the original does so on COCO only."""
+    """Scale regions before the graph too: on COCO only in the original."""
     replace_words: float = 0.0
+    """Share of words replaced by UNK in training."""
     delete_words: float = 0.0
+    """Share of words deleted in training."""
 
     def build(self, inputs: ModelInputs) -> VSRNModel:
+        """The model, with random or pretrained weights."""
         if self.normalisation not in NORMALISATIONS:
-            raise InputError(f"VSRN normalises over features or regions, not over '{self.normalisation}'.")
+            raise InputError(f"normalisation must be features or regions, not '{self.normalisation}'.")
         if self.text not in ("ltd", "gru"):
-            raise InputError(f"VSRN's text encoder is ltd or gru, not '{self.text}'.")
+            raise InputError(f"text must be ltd or gru, not '{self.text}'.")
         return VSRNModel(self, inputs)

@@ -1,4 +1,4 @@
-"""Where a matcher's words look: asked by captioners that learn to look, and by the measures of looking."""
+"""A matcher's word-to-region attention, for attention supervision and for grounding metrics."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tellapart.core.types import Encoded, Images, Texts
 
 @runtime_checkable
 class AttendingMatcher(Protocol):
-    """A matcher whose words look at regions: SCAN and its kin."""
+    """A matcher whose words attend to regions, such as SCAN."""
 
     def encode_image(self, images: Images) -> Encoded: ...
 
     def encode_text(self, texts: Texts) -> Encoded: ...
 
     def attend(self, images: Encoded, texts: Encoded) -> Tensor:
-        """alpha [N, T, R]: where each token of sentence n looks in image n; zero rows for tokens passed over."""
+        """alpha [N, T, R]: the attention of each token of caption n over image n; zero rows for ignored tokens."""
         ...
 
 
 @torch.no_grad()
 def word_attention(matcher: object, images: Images, texts: Texts, owner: Tensor) -> Tensor:
-    """alpha [C, T, R] of sentences with their own images, START and END among the tokens."""
+    """alpha [C, T, R] of captions over their own images, including the tokens START and END."""
     if not isinstance(matcher, AttendingMatcher):
         raise InputError(f"{type(matcher).__name__} has no word-to-region attention; use SCAN or POS-SCAN.")
     return matcher.attend(matcher.encode_image(images).select(owner), matcher.encode_text(texts))
