@@ -1,13 +1,14 @@
 """An index of drawn photos, a matcher, and a captioner trained to name a ball."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from tellapart.search.embedder import Embedder
+    from tellapart.search.photo_index import PhotoIndex
 
 pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 pytest.importorskip("fastapi", reason="the page needs FastAPI: pip install tellapart[serve]")
@@ -45,7 +46,11 @@ def own_index(served_world: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def embedder(served_world: Path) -> "Embedder":
-    from tellapart.search.embedder import open_embedder
+def open_photos(served_world: Path) -> "Callable[[Path], PhotoIndex]":
+    """Opens an index with models that are loaded once."""
+    from tellapart.inference.captioning import load_captioner
+    from tellapart.inference.matching import load_matcher
+    from tellapart.search.photo_index import open_index
 
-    return open_embedder(str(served_world / "find"), str(served_world / "tell"))
+    matcher, captioner = load_matcher(served_world / "find", "cpu"), load_captioner(served_world / "tell", "cpu")
+    return lambda path: open_index(path, matcher, captioner)

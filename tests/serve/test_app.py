@@ -4,7 +4,7 @@ import base64
 import io
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,30 +17,30 @@ from PIL import Image
 
 import tellapart.serve.app
 from tellapart.cli.index import IndexOptions, index
-from tellapart.search.embedder import Embedder
+from tellapart.search.photo_index import PhotoIndex
 from tellapart.search.query import Filters
-from tellapart.search.store import open_store
 from tellapart.serve.access import AccessRules
 from tellapart.serve.app import create_app
 from tellapart.serve.library import PhotoLibrary
 
 pa = pytest.importorskip("pyarrow")
 
+OpenPhotos = Callable[[Path], PhotoIndex]
 HERE = "http://127.0.0.1"
 
 
 @pytest.fixture(scope="module")
-def reader(served_world: Path, embedder: Embedder) -> Iterator[TestClient]:
+def reader(served_world: Path, open_photos: OpenPhotos) -> Iterator[TestClient]:
     """A client of the shared index that only reads. An exception in a route fails the test."""
-    library = PhotoLibrary(open_store(str(served_world / "index")), embedder)
+    index = open_photos(served_world / "index")
     rules = AccessRules(hosts=frozenset({"127.0.0.1"}), upload_bytes=300_000)
-    with TestClient(create_app(library, rules, 1_000_000), HERE) as client:  # one event loop, as a server has
+    with TestClient(create_app(index, rules, 1_000_000), HERE) as client:  # one event loop, as a server has
         yield client
 
 
 @pytest.fixture
-def writer(own_index: Path, embedder: Embedder) -> TestClient:
-    return TestClient(create_app(PhotoLibrary(open_store(str(own_index)), embedder), AccessRules(), 1_000_000), HERE)
+def writer(own_index: Path, open_photos: OpenPhotos) -> TestClient:
+    return TestClient(create_app(open_photos(own_index), max_upload_pixels=1_000_000), HERE)
 
 
 def png(width: int = 96, height: int = 64, colour: tuple[int, int, int] = (220, 30, 30)) -> bytes:
@@ -67,14 +67,14 @@ def test_search(reader: TestClient) -> None:
         assert answer.status_code == status and isinstance(answer.json()["detail"], str)
 
 
-def test_newest_photos(own_index: Path, embedder: Embedder) -> None:
+def test_newest_photos(own_index: Path, open_photos: OpenPhotos) -> None:
     """By the date they were taken; photos without a date follow, by the date of their file."""
-    store = open_store(str(own_index))
+    index = open_photos(own_index)
+    store = index.store
     names = [row["path"] for batch in store.batches(["path"]) for row in batch.to_pylist()]
     for day, path in ((1, names[7]), (2, names[3])):
         store.table.update(where=f"path = '{path}'", values_sql={"taken": f"timestamp '2019-07-0{day} 00:00:00'"})
-    library = PhotoLibrary(store, embedder)
-    client = TestClient(create_app(library, AccessRules()), HERE)
+    client = TestClient(create_app(index), HERE)
     photos = client.get("/api/photos", params={"count": 5}).json()["photos"]
     assert [photo["name"] for photo in photos[:2]] == [Path(names[3]).name, Path(names[7]).name]
     assert len(photos) == 5 and photos[0]["taken"] == "2019-07-02T00:00:00" and photos[2]["score"] is None
@@ -82,15 +82,17 @@ def test_newest_photos(own_index: Path, embedder: Embedder) -> None:
     assert client.get("/api/photos").json()["photos"][0]["caption"] == "new"
 
 
-def test_copies_of_one_photo_do_not_hide_the_others(served_world: Path, embedder: Embedder, tmp_path: Path) -> None:
+def test_copies_of_one_photo_do_not_hide_the_others(
+    served_world: Path, open_photos: OpenPhotos, tmp_path: Path
+) -> None:
     photos = Path(shutil.copytree(served_world / "photos", tmp_path / "photos"))
     for number in range(30):
         shutil.copy(photos / "red-left.png", photos / f"copy-{number}.png")
     matcher = str(served_world / "find")
     index(IndexOptions((photos,), str(tmp_path / "index"), matcher, "none", progress=False))
-    library = PhotoLibrary(open_store(str(tmp_path / "index")), embedder)
+    library = PhotoLibrary(open_photos(tmp_path / "index"))
     assert len(library.search("a red ball", "", 8, Filters())) == 8
-    assert len(library.nearest(embedder.embed_image(photos / "red-left.png"), 20)) == 12
+    assert len(library.nearest(library.embedder.embed_image(photos / "red-left.png"), 20)) == 12
 
 
 def test_photos_by_id(reader: TestClient, served_world: Path) -> None:
@@ -116,29 +118,30 @@ def test_no_other_file_is_read(reader: TestClient, asked: str) -> None:
         assert answer.status_code in (404, 422) and "confidential" not in answer.text
 
 
-def test_links_out_of_the_folder_are_not_followed(own_index: Path, embedder: Embedder, tmp_path: Path) -> None:
+def test_links_out_of_the_folder_are_not_followed(own_index: Path, open_photos: OpenPhotos, tmp_path: Path) -> None:
     """A row whose file has become a link to an image outside of the indexed folder."""
     outside = tmp_path / "outside.png"
     outside.write_bytes(png())
     (tmp_path / "album").mkdir()
     link = tmp_path / "album" / "link.png"
     link.symlink_to(outside)
-    store = open_store(str(own_index))
+    index = open_photos(own_index)
+    store = index.store
     row = {**store.table.search().limit(1).to_arrow().to_pylist()[0], "content": "ab" * 16}
     row |= {"path": str(link), "folder": str(link.parent)}
     store.add(pa.Table.from_pylist([row], store.schema()))
-    writer = TestClient(create_app(PhotoLibrary(store, embedder), AccessRules(), 1_000_000), HERE)
+    writer = TestClient(create_app(index), HERE)
     assert writer.get(f"/api/photos/{'ab' * 16}").status_code == 200
     assert writer.get(f"/api/photos/{'ab' * 16}/image").status_code == 404
 
 
-def test_edited_captions_are_stored(writer: TestClient, own_index: Path, embedder: Embedder) -> None:
+def test_edited_captions_are_stored(writer: TestClient, own_index: Path, open_photos: OpenPhotos) -> None:
     photo_id = first(writer)
     generated = writer.get(f"/api/photos/{photo_id}").json()["generated_caption"]
     text = "It's Åsa's  ball 🎈; DROP TABLE images"
     answer = writer.put(f"/api/photos/{photo_id}/caption", json={"caption": text})
     assert answer.json()["caption"] == text.replace("  ", " ") and answer.json()["edited"]
-    again = TestClient(create_app(PhotoLibrary(open_store(str(own_index)), embedder), AccessRules(), 1_000_000), HERE)
+    again = TestClient(create_app(open_photos(own_index), max_upload_pixels=1_000_000), HERE)
     assert again.get(f"/api/photos/{photo_id}").json()["caption"] == text.replace("  ", " ")
     found = again.get("/api/search", params={"query": "a red ball"}).json()["photos"]
     assert {one["id"]: one["caption"] for one in found}[photo_id] == text.replace("  ", " ")

@@ -7,7 +7,7 @@ import gzip
 import io
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from tellapart.search.embedder import Embedder
-from tellapart.search.store import open_store
+from tellapart.search.photo_index import PhotoIndex
 from tellapart.serve.access import AccessRules
 from tellapart.serve.app import create_app
-from tellapart.serve.library import PhotoLibrary
 
 schemathesis = pytest.importorskip("schemathesis", reason="generated requests need it: pip install schemathesis")
 
 from schemathesis import checks  # noqa: E402
 
+OpenPhotos = Callable[[Path], PhotoIndex]
 UPLOAD, PIXELS = 300_000, 1_000_000
 CHECKS = [
     checks.not_a_server_error,
@@ -59,13 +58,12 @@ def assert_no_leaks(text: str, world: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def app(served_world: Path, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+def app(served_world: Path, open_photos: OpenPhotos, tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     """Over its own copy of the index, because generated captions are saved."""
     import shutil
 
     own = shutil.copytree(served_world / "index", tmp_path_factory.mktemp("fuzz") / "index")
-    library = PhotoLibrary(open_store(str(own)), embedder)
-    return create_app(library, AccessRules(upload_bytes=UPLOAD), PIXELS)
+    return create_app(open_photos(Path(own)), AccessRules(upload_bytes=UPLOAD), PIXELS)
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +113,7 @@ def test_generated_requests(schema: Any, photo_id: str, served_world: Path, meth
 
 
 def test_the_path_of_a_broken_photo_is_logged_but_not_sent(
-    served_world: Path, embedder: Embedder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    served_world: Path, open_photos: OpenPhotos, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     from tellapart.cli.index import IndexOptions, index
 
@@ -124,8 +122,7 @@ def test_the_path_of_a_broken_photo_is_logged_but_not_sent(
     photo.write_bytes(png())
     find = str(served_world / "find")
     index(IndexOptions((photo.parent,), str(tmp_path / "index"), find, "none", progress=False))
-    library = PhotoLibrary(open_store(str(tmp_path / "index")), embedder)
-    visitor = TestClient(create_app(library, AccessRules(), PIXELS), "http://127.0.0.1")
+    visitor = TestClient(create_app(open_photos(tmp_path / "index"), max_upload_pixels=PIXELS), "http://127.0.0.1")
     (found,) = visitor.get("/api/search", params={"query": "a red ball"}).json()["photos"]
     photo.write_bytes(b"not an image")
     answer = visitor.get(f"/api/photos/{found['id']}/image")

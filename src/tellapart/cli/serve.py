@@ -49,7 +49,7 @@ def serve(options: ServeOptions) -> None:
         upload_megapixels=options.upload_megapixels,
         upload_seconds=options.upload_seconds,
     )
-    captioner = "" if options.captioner == "none" else options.captioner or None
+    captioner = None if options.captioner == "none" else options.captioner or "auto"
     server = open_server(options.index, settings, options.matcher, captioner, options.device)
     print(f"Serving {options.index} at {server.address}\nPress Ctrl-C to stop.", flush=True)
     server.run()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fastapi import FastAPI, Response
 
+from tellapart.search.photo_index import PhotoIndex
 from tellapart.serve.access import AccessMiddleware, AccessRules
 from tellapart.serve.describe import Describer
 from tellapart.serve.library import PhotoLibrary
@@ -20,9 +21,12 @@ PAGE_FILES = {"/": ("index.html", "text/html"), "/page.css": ("page.css", "text/
 
 
 def create_app(
-    library: PhotoLibrary, rules: AccessRules, max_upload_pixels: int = 50_000_000, neighbours: int = 10
+    index: PhotoIndex, rules: AccessRules | None = None, max_upload_pixels: int = 50_000_000, neighbours: int = 10
 ) -> FastAPI:
-    """The application over an open index. Distinctive captions compare a photo with its `neighbours`."""
+    """The application over an index. By default it answers anyone who can reach it.
+
+    neighbours: number of similar photos that a distinctive caption is compared with.
+    """
     app = FastAPI(
         title="Tellapart",
         version="1",
@@ -31,7 +35,9 @@ def create_app(
         redoc_url=None,
         responses=RESPONSES,
     )
+    rules = rules or AccessRules()
     app.add_middleware(AccessMiddleware, rules=rules)
+    library = PhotoLibrary(index)
     describer = Describer(library, neighbours)
     for path, (name, media_type) in PAGE_FILES.items():
         _add_page_file(app, path, PAGE / name, media_type)

@@ -18,8 +18,9 @@ import numpy as np
 from tellapart.core.errors import InputError
 from tellapart.search.ann import as_matrix
 from tellapart.search.embedder import Embedder
-from tellapart.search.query import Filters, Found, Searcher, combined
-from tellapart.search.store import FACTS, Store, inside
+from tellapart.search.photo_index import PhotoIndex
+from tellapart.search.query import Filters, Found, Searcher
+from tellapart.search.store import FACTS, inside, reject_others
 from tellapart.serve.cache import LRUCache
 
 PHOTO_ID = r"^[0-9a-f]{32}$"
@@ -55,10 +56,12 @@ class Photo:
 
 
 class PhotoLibrary:
-    """An index and the models that search it. Safe to use from several threads."""
+    """An index and its models. Safe to use from several threads."""
 
-    def __init__(self, store: Store, embedder: Embedder) -> None:
-        self.store, self.embedder, self.searcher = store, embedder, Searcher(store)
+    def __init__(self, index: PhotoIndex) -> None:
+        self.index, self.store, self.searcher = index, index.store, Searcher(index.store)
+        self.embedder = Embedder(index.matcher, index.captioner)
+        reject_others(self.store, self.embedder.fingerprint, str(index.matcher.run.folder))
         self._files: LRUCache[tuple[str, str]] = LRUCache(CACHED_FILES)
         self._newest: tuple[int, list[Photo]] = (-1, [])
         self._write_lock = threading.Lock()
@@ -68,10 +71,10 @@ class PhotoLibrary:
 
     def search(self, query: str, without: str, count: int, filters: Filters) -> list[Found]:
         """Photos that match the words of a query, best first."""
+        if not query.strip():
+            raise InvalidQuery("`query` must contain at least one word.")
         try:
-            plus = [*self.embedder.embed_texts([query])] if query.strip() else []
-            minus = [*self.embedder.embed_texts([without])] if without.strip() else []
-            vector = combined(plus, minus)
+            vector = self.index.query(query.strip(), without=without.strip())
         except InputError as error:
             raise InvalidQuery(str(error)) from error
         return self.nearest(vector, count, filters)

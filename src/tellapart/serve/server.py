@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import uvicorn
 
     from tellapart.serve.access import AccessRules
-    from tellapart.serve.library import PhotoLibrary
 
 REQUIRED = ("fastapi", "uvicorn", "python_multipart")
 MIN_TOKEN = 12
@@ -68,25 +67,26 @@ def open_server(
     index: str,
     settings: ServerSettings | None = None,
     matcher: str = "",
-    captioner: str | None = None,
+    captioner: str | None = "auto",
     device: str = "cpu",
 ) -> Server:
     """A server for an index.
 
     matcher: the run the index was made with; default: where it was then.
-    captioner: a run for uploaded photos; default: the captioner of the index; "" for no captions.
+    captioner: a run for uploaded photos; "auto" for the captioner of the index, None for no captions.
     """
     settings = settings or ServerSettings()
     if any(importlib.util.find_spec(name) is None for name in REQUIRED):
         raise InputError("The server needs FastAPI and uvicorn: pip install 'tellapart[search,serve]'.")
     import uvicorn
 
+    from tellapart.search.photo_index import open_index
     from tellapart.serve.app import create_app
     from tellapart.serve.timeouts import TimeoutProtocol
 
-    library = _open_library(index, matcher, captioner, device)
     rules = _access_rules(settings)
-    app = create_app(library, rules, int(settings.upload_megapixels * 1e6), settings.neighbours)
+    photos = open_index(index, matcher or None, captioner, device)
+    app = create_app(photos, rules, int(settings.upload_megapixels * 1e6), settings.neighbours)
     config = uvicorn.Config(
         app, http=TimeoutProtocol, ws="none", lifespan="off", access_log=False, log_level="warning",
         timeout_keep_alive=15, timeout_graceful_shutdown=5, server_header=False,
@@ -95,19 +95,6 @@ def open_server(
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{bound.getsockname()[1]}/"
     return Server(uvicorn.Server(config), bound, address + (f"?token={rules.token}" if rules.token else ""))
-
-
-def _open_library(index: str, matcher: str, captioner: str | None, device: str) -> PhotoLibrary:
-    from tellapart.search.embedder import open_embedder
-    from tellapart.search.store import open_store, reject_others
-    from tellapart.serve.library import PhotoLibrary
-
-    store = open_store(index)
-    matcher = matcher or store.about.matcher
-    captioner = store.about.captioner if captioner is None else captioner
-    embedder = open_embedder(matcher, captioner, device)
-    reject_others(store, embedder.fingerprint, matcher)
-    return PhotoLibrary(store, embedder)
 
 
 def _access_rules(settings: ServerSettings) -> AccessRules:
