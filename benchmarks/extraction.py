@@ -21,7 +21,9 @@ import numpy as np
 import torch
 from PIL import Image
 
-from tellapart.data.pack import Caption, Pack, PackImage, write_pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Caption, PackImage
+from tellapart.data.write_pack import write_pack
 from tellapart.features.backbones import Backbone, load_backbone
 from tellapart.features.extract import ACCELERATOR_BATCH, CPU_BATCH, cores
 from tellapart.features.pipeline import Pipeline, Target

@@ -22,7 +22,8 @@ from tellapart.core.files import save_array, write_json
 from tellapart.core.types import Images
 from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
-from tellapart.data.pack import Caption, PackImage, write_pack
+from tellapart.data.pack_types import Caption, PackImage
+from tellapart.data.write_pack import write_pack
 from tellapart.metrics.grounding.attention import GeneratedWords, References, judge_captions
 from tellapart.metrics.grounding.boxes import pixel_size
 from tellapart.models.captioners.up_down import UpDown

@@ -12,8 +12,10 @@ import torch
 from tellapart.core.files import save_array, write_json
 from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
-from tellapart.data.pack import Caption, Pack, PackImage, write_pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Caption, PackImage
 from tellapart.data.sampling import Sampling, draw_epoch
+from tellapart.data.write_pack import write_pack
 from tellapart.losses import Contrast
 from tellapart.models.captioners.up_down import UpDown
 from tellapart.models.matchers.vse import VSE

@@ -20,8 +20,10 @@ from tellapart.core.files import save_array, write_json
 from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.join import CorpusFilter, join_unpaired
-from tellapart.data.pack import NO_IMAGE, Caption, Detections, Pack, PackImage, write_pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import NO_IMAGE, Caption, Detections, PackImage
 from tellapart.data.sampling import draw_epoch
+from tellapart.data.write_pack import write_pack
 from tellapart.objectives.context import Context
 from tellapart.papers.recipes import find_recipe
 from tellapart.runs.recipe import Stage

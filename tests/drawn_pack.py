@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tellapart.data.pack import Caption, Detections, Pack, PackImage, write_pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Caption, Detections, PackImage
+from tellapart.data.write_pack import write_pack
 from tellapart.text.vocabulary import Vocabulary
 
 

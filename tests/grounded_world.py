@@ -11,7 +11,9 @@ from tellapart.core.files import save_array, write_json
 from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.object_words import ObjectSettings, annotate_objects
-from tellapart.data.pack import Caption, Pack, PackImage, Phrase, write_pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Caption, PackImage, Phrase
+from tellapart.data.write_pack import write_pack
 from tellapart.models.inputs import ModelInputs
 from tellapart.objectives.context import Context
 from tellapart.text.vocabulary import Vocabulary

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.core.files import save_array, write_json
-from tellapart.data.pack import Caption, Pack, PackImage, write_pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Caption, PackImage
+from tellapart.data.write_pack import write_pack
 from tellapart.text.vocabulary import Vocabulary
 
 COLOURS = ("red", "green", "blue", "white")

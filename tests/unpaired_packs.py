@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.core.files import save_array, write_json
-from tellapart.data.pack import NO_IMAGE, Caption, Detections, Pack, PackImage, write_pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import NO_IMAGE, Caption, Detections, PackImage
+from tellapart.data.write_pack import write_pack
 from tellapart.text.vocabulary import Vocabulary
 
 SENTENCES = (

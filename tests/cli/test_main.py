@@ -98,7 +98,7 @@ def test_a_refused_run_leaves_nothing_in_the_way(tiny_pack: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["train", "vse--", "--data", "{pack}", "--out", "x"], "no recipe 'vse--'"),
+        (["train", "vse--", "--data", "{pack}", "--out", "x"], "Unknown recipe 'vse--'"),
         (["train", "vse++", "--data", "nowhere", "--out", "x"], "is not a pack"),
         (["train", "vse++", "--data", "{pack}", "--out", "{out}", "--features", "lost"], "no finished features 'lost'"),
         (["evaluate", "nowhere", "--data", "{pack}"], "is not a run folder"),

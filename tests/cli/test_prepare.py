@@ -422,7 +422,7 @@ def test_an_older_pack_and_other_folders_are_safe(tmp_path: Path) -> None:
         run(source, tmp_path / "pack")
     run(source, tmp_path / "pack", overwrite=True)
     write(tmp_path / "home" / "letter.txt", "dear")
-    with pytest.raises(InputError, match="is not a pack, so it is left alone"):
+    with pytest.raises(InputError, match="exists and is not a pack"):
         run(source, tmp_path / "home", overwrite=True)
 
 
@@ -435,7 +435,7 @@ def test_a_failure_while_writing_leaves_nothing_or_the_older_pack(
     def fail(*_: object) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("tellapart.data.pack.save_array", fail)
+    monkeypatch.setattr("tellapart.data.write_pack.save_array", fail)
     for out in (tmp_path / "new", tmp_path / "older"):
         with pytest.raises(OSError, match="disk is full"):
             run(source, out, overwrite=True)

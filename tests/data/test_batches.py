@@ -72,7 +72,7 @@ def test_an_epoch_uses_every_caption_once(tiny_pack: Path, sampling: Sampling) -
         Sampling(batch=7),
         Sampling(batch=7, drop_last=False),
         Sampling(batch=3, captions_each=5),
-        Sampling(batch=5, what="pictures"),
+        Sampling(batch=5, what="images"),
         Sampling(batch=500),
         Sampling(batch=7, steps=3),
         Sampling(batch=7, steps=40),

@@ -7,7 +7,8 @@ import pytest
 from tellapart.core.errors import InputError
 from tellapart.core.files import write_json
 from tellapart.data.feature_choice import choose_features
-from tellapart.data.pack import Pack, write_pack
+from tellapart.data.pack import Pack
+from tellapart.data.write_pack import write_pack
 from tellapart.text.vocabulary import Vocabulary
 
 

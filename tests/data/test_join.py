@@ -124,7 +124,7 @@ def test_the_verb_says_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture
     join(options)
     said = capsys.readouterr().out
     assert "6 kept" in said and "wug" in said
-    with pytest.raises(InputError, match="--overwrite"):
+    with pytest.raises(InputError, match="`overwrite=True`"):
         join(options)
 
 

@@ -10,7 +10,9 @@ from grounded_world import LEFT, RIGHT, grounded_pack
 from tellapart.core.errors import InputError
 from tellapart.data.annotate import noun_column
 from tellapart.data.object_words import ObjectSettings, annotate_objects, clipped, open_objects
-from tellapart.data.pack import Caption, Pack, PackImage, Phrase, write_pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Caption, PackImage, Phrase
+from tellapart.data.write_pack import write_pack
 from tellapart.text.vocabulary import Vocabulary
 
 

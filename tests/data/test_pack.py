@@ -7,7 +7,9 @@ import pytest
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import write_json
-from tellapart.data.pack import Caption, Column, Detections, Pack, PackImage, Phrase, write_pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Caption, Column, Detections, PackImage, Phrase
+from tellapart.data.write_pack import write_pack
 from tellapart.text.vocabulary import UNK, Vocabulary
 
 IMAGES = [PackImage("a", "a.jpg", "train", 40, 30), PackImage("b", "b.jpg", "val", 20, 20)]
@@ -57,7 +59,7 @@ def test_columns_must_have_a_row_for_each(tmp_path: Path) -> None:
     assert pack.has_column("mask") and not pack.has_column("nouns")
     with pytest.raises(InputError, match="3 rows per token"):
         pack.save_column("mask", np.zeros(3), "token")
-    with pytest.raises(InputError, match="no column 'nouns'; compute it with"):
+    with pytest.raises(InputError, match="no column 'nouns'; annotate it first"):
         pack.column("nouns")
 
 

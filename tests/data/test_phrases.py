@@ -1,6 +1,6 @@
 """Matching Entities' sentences to captions and carrying phrases over."""
 
-from tellapart.data.pack import Caption
+from tellapart.data.pack_types import Caption
 from tellapart.data.phrases import align, join_phrases, match_sentences
 from tellapart.data.readers.entities import EntityImage, parse_sentence
 from tellapart.text.rules import TextRules

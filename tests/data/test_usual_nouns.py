@@ -2,8 +2,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tellapart.data.pack import Caption, PackImage, write_pack
+from tellapart.data.pack_types import Caption, PackImage
 from tellapart.data.usual_nouns import usual_nouns
+from tellapart.data.write_pack import write_pack
 from tellapart.text.vocabulary import Vocabulary
 
 

@@ -8,7 +8,8 @@ import torch
 
 from tellapart.core.errors import InputError
 from tellapart.data.batches import Batches
-from tellapart.data.pack import NO_IMAGE, Caption, PackImage, write_pack
+from tellapart.data.pack_types import NO_IMAGE, Caption, PackImage
+from tellapart.data.write_pack import write_pack
 from tellapart.evaluation import EVALUATIONS, captions
 from tellapart.evaluation.captions import (
     decode,

@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from tellapart.core.errors import InputError
-from tellapart.data.pack import CAPTION_IDS, Caption, PackImage, write_pack
+from tellapart.data.pack import CAPTION_IDS
+from tellapart.data.pack_types import Caption, PackImage
+from tellapart.data.write_pack import write_pack
 from tellapart.evaluation import EVALUATIONS
 from tellapart.evaluation.retrieval import evaluate_retrieval, evaluate_with_cxc, score_split
 from tellapart.models.matchers.vse import VSE

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tellapart.data.pack import Detections
+from tellapart.data.pack_types import Detections
 from tellapart.features.regions import choose_regions, cut_regions, fixed_boxes, grid_boxes, mirrored, pool_regions
 
 

@@ -37,7 +37,7 @@ def shrunk(recipe: Recipe) -> Recipe:
 
 def test_the_four_stages_are_the_papers() -> None:
     text, rebuilt, images, last = FULL
-    assert [stage.sampling.what for stage in FULL] == ["texts", "texts", "pictures", "pictures"]
+    assert [stage.sampling.what for stage in FULL] == ["texts", "texts", "images", "images"]
     assert [stage.epochs * stage.sampling.steps for stage in FULL] == [5000, 6000, 50, 100]
     assert [stage.optimiser.rate for stage in FULL] == [1e-4, 1e-4, 1e-5, 1e-5]
     assert text.objective.reconstruction == 0 and rebuilt.objective.reconstruction == 1
@@ -48,7 +48,7 @@ def test_the_four_stages_are_the_papers() -> None:
 def test_no_stage_learns_from_pairs_or_is_judged_by_captions() -> None:
     for recipe in RECIPES:
         for stage in recipe.stages:
-            assert stage.sampling.what in ("texts", "pictures") and stage.sampling.split == "train"
+            assert stage.sampling.what in ("texts", "images") and stage.sampling.split == "train"
             assert stage.evaluation == "loss"
 
 

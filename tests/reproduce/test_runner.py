@@ -14,8 +14,9 @@ from safetensors.torch import load_file
 
 from small_recipes import small_recipe, small_row
 from tellapart.core.errors import InputError
-from tellapart.data.pack import Pack, write_pack
+from tellapart.data.pack import Pack
 from tellapart.data.sampling import draw_epoch
+from tellapart.data.write_pack import write_pack
 from tellapart.reproduce import runner
 from tellapart.reproduce.cache import Cache, recipe_hash
 from tellapart.reproduce.jobs import plan, shortened

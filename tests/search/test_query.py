@@ -19,7 +19,7 @@ pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tella
 
 
 @pytest.fixture
-def embed_photos(tmp_path: Path) -> Store:
+def photos(tmp_path: Path) -> Store:
     """red (2018), green (2019) and blue (no date) photos, and a yellow one in a folder of its own."""
     folder = tmp_path / "photos"
     paint(folder / "red.jpg", (250, 0, 0), "2018:01:01 10:00:00")

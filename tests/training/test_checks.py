@@ -7,7 +7,9 @@ import pytest
 
 from tellapart.cli.evaluate import EvaluateOptions, evaluate
 from tellapart.core.errors import InputError
-from tellapart.data.pack import NO_IMAGE, Caption, Pack, PackImage, write_pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import NO_IMAGE, Caption, PackImage
+from tellapart.data.write_pack import write_pack
 from tellapart.papers.recipes import RECIPES, find_recipe
 from tellapart.text.vocabulary import Vocabulary
 from tellapart.training.checks import check_recipe

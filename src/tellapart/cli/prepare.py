@@ -10,9 +10,10 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from tellapart.cli.prepare_report import print_report
-from tellapart.data.pack import Pack, check_overwrite
+from tellapart.data.pack import Pack
 from tellapart.data.prepare import prepare_pack, stored_words
 from tellapart.data.readers import READERS, ReaderOptions
+from tellapart.data.write_pack import check_overwrite
 from tellapart.runs.bundled import run_folder
 from tellapart.search import captioned_photos
 from tellapart.text.rules import TextRules, preset

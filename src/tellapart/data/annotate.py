@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.core.progress import progress_bar
-from tellapart.data.pack import Column, Pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Column
 from tellapart.text.nouns import mark_nouns
 from tellapart.text.sentence_targets import MINILM, encode_sentences, load_targets
 from tellapart.text.vocabulary import UNK, Vocabulary

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tellapart.core.errors import InputError
 from tellapart.core.progress import Advance
-from tellapart.data.pack import NO_IMAGE, Caption, PackImage
+from tellapart.data.pack_types import NO_IMAGE, Caption, PackImage
 from tellapart.data.readers.source import NO_NUMBER, Skipped, Source, SourceCaption, SourceImage
 from tellapart.images.checking import Check, check_images
 from tellapart.images.file_index import ImageFileIndex, NamedFiles

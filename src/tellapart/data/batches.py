@@ -18,7 +18,8 @@ from torch import Tensor
 from tellapart.core.errors import InputError
 from tellapart.core.types import Batch, Images, Texts
 from tellapart.data.feature_store import FeatureStore, mirror_of
-from tellapart.data.pack import Column, Pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Column
 from tellapart.data.views import AS_THEY_ARE, PixelReader, Views, sample_views
 from tellapart.text.vocabulary import END, PAD, START
 
@@ -64,7 +65,7 @@ class Batches:
 
     def images(self, rows: np.ndarray, seed: tuple[int, ...] | None = None) -> Images:
         """Images at these rows of the pack, on the device; with a seed, as a batch of training sees them."""
-        columns = {name: self._tensor(c.values[rows]) for name, c in self.columns.items() if c.per == "picture"}
+        columns = {name: self._tensor(c.values[rows]) for name, c in self.columns.items() if c.per == "image"}
         seen = sample_views(self.views, rows, seed)
         pixels = None if self.reader is None else self._tensor(self.reader.read(rows, seen).numpy())
         if self.store is None:

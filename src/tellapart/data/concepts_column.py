@@ -117,8 +117,8 @@ def annotate_concepts(
         for image in found
     ]
     captions = concept_rows(of_captions, vocabulary, most)
-    pack.save_column(IMAGE_CONCEPTS, images, "picture", facts)
-    pack.save_column(IMAGE_SCORES, _padded(scored, most, 0.0, np.float32), "picture", {"least_score": least_score})
+    pack.save_column(IMAGE_CONCEPTS, images, "image", facts)
+    pack.save_column(IMAGE_SCORES, _padded(scored, most, 0.0, np.float32), "image", {"least_score": least_score})
     pack.save_column(SENTENCE_CONCEPTS, captions, "caption", facts)
     report = ConceptReport(
         len(images),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tellapart.core.errors import InputError
 from tellapart.data.assemble import Assembled
-from tellapart.data.pack import Detections, Phrase
+from tellapart.data.pack_types import Detections, Phrase
 from tellapart.data.phrases import join_phrases
 from tellapart.data.readers import corpus
 from tellapart.data.readers.detections import KnownImage, find_detections, read_detections

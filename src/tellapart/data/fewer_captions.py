@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.data.pack import CAPTION_IDS, Column, Pack, write_pack
+from tellapart.data.pack import CAPTION_IDS, Pack
+from tellapart.data.pack_types import Column
 from tellapart.data.shared_features import share_features
+from tellapart.data.write_pack import write_pack
 
 
 def keep_captions(pack: Pack, folder: Path, each: int = 1, split: str = "train") -> Pack:

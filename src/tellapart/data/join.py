@@ -19,8 +19,10 @@ from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_folder
 from tellapart.core.paths import OnePath
 from tellapart.data.concepts_column import ConceptReport, annotate_concepts, check_concepts
-from tellapart.data.pack import NO_IMAGE, Caption, Pack, check_overwrite, write_pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import NO_IMAGE, Caption
 from tellapart.data.shared_features import share_features
+from tellapart.data.write_pack import check_overwrite, write_pack
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.vocabulary import Vocabulary
 

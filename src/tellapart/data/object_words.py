@@ -22,7 +22,8 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_folder, read_json, save_array, write_json
-from tellapart.data.pack import Pack, Phrase
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Phrase
 from tellapart.text.object_words import ObjectClasses, head_word
 from tellapart.text.vocabulary import UNK
 

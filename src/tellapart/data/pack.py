@@ -1,118 +1,59 @@
-"""A pack: images, captions, vocabulary and splits on disk, and all that is computed from them later.
+"""A pack: images, captions, vocabulary and splits on disk, and everything computed from them.
 
     PACK/
       pack.json         name, text rules, counts, fingerprint; written last
-      pictures.jsonl    id, file, split, width, height; an image's row is its line number
+      pictures.jsonl    id, file, split, width, height; the row of an image is its line number
       captions.jsonl    picture (image row, -1 for unpaired text), text as given, words after the text rules, split
       vocabulary.json
-      tokens.npy        word ids of all captions end to end (no START, no END); offsets.npy [C + 1]; owner.npy [C]
+      tokens.npy        word ids of all captions, concatenated (no START, no END); offsets.npy [C + 1]; owner.npy [C]
       phrases.jsonl     caption, first and last + 1 word, boxes in fractions of the image, entity, kinds (optional)
       detections.jsonl  picture (image row), boxes in fractions of the image, scores, labels (optional)
-      columns/NAME.npy  one row a caption, a token or an image: sentence targets, noun masks, … (optional)
+      columns/NAME.npy  one row per caption, token or image: sentence targets, noun masks, … (optional)
       features/NAME/    see tellapart.data.feature_store (optional)
 
-A pack alone feeds any recipe. Opening it needs numpy only, and large arrays stay on disk until read.
+A pack is all that a recipe needs. Opening it needs only numpy; large arrays stay on disk until they are read.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tellapart.core.errors import InputError
-from tellapart.core.files import atomic_folder, read_json, read_lines, save_array, write_json, write_lines
+from tellapart.core.errors import InputError, Step
+from tellapart.core.files import load_array, read_json, read_lines, save_array, write_json
+from tellapart.data.pack_types import Caption, Column, Detections, PackImage, Phrase, Split
 from tellapart.text.vocabulary import Vocabulary
 
 FORMAT = 1
-NO_IMAGE = -1
 CAPTION_IDS = "caption-ids"
-"""The column of the source's own caption ids (COCO's), one a caption, -1 for none; sources without ids have none."""
-
-
-@dataclass(frozen=True)
-class PackImage:
-    id: str
-    file: str
-    """Path relative to the pack's `root`, or absolute; empty where only features exist."""
-    split: str
-    """train, val, test, restval, or none."""
-    width: int = 0
-    height: int = 0
-
-
-@dataclass(frozen=True)
-class Caption:
-    image: int
-    """Row of its image, or -1 for a sentence with no image."""
-    text: str
-    """As the source has it: what metrics compare with."""
-    words: tuple[str, ...]
-    """After the text rules: what models read. Rare words are still themselves here and UNK only in `tokens`."""
-    split: str
-
-
-@dataclass(frozen=True)
-class Phrase:
-    """Words first … last - 1 of a caption name an entity that has boxes in the image."""
-
-    caption: int
-    first: int
-    last: int
-    boxes: tuple[tuple[float, float, float, float], ...]
-    """x1 y1 x2 y2 as fractions of width and height; empty where the source has no box for it."""
-    entity: str = ""
-    kinds: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Detections:
-    """A detector's boxes for one image, best first."""
-
-    image: int
-    boxes: tuple[tuple[float, float, float, float], ...]
-    scores: tuple[float, ...]
-    labels: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Split:
-    """Rows of the pack that belong to one split."""
-
-    images: np.ndarray  # [I] int64
-    captions: np.ndarray  # [C] int64
-
-
-@dataclass(frozen=True)
-class Column:
-    """An array computed beside the captions or images. `per` says what a row stands for: caption, token, image."""
-
-    values: np.ndarray
-    per: str
-    facts: dict[str, Any] = field(default_factory=dict)
+"""The column of the source's caption ids (COCO's), one per caption, -1 for none; absent if the source has no ids."""
+STORED_PER = {"image": "picture"}
+"""What a column's row stands for, as files name it."""
 
 
 class Pack:
-    """An opened pack. Cheap to open; lists are read when first asked for."""
+    """An opened pack. Opening is cheap; lists are read on first use."""
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         if not (self.folder / "pack.json").is_file():
-            raise InputError(f"{self.folder} is not a pack: it has no pack.json. Make one with `tellapart prepare`.")
+            raise InputError(
+                f"{self.folder} is not a pack: it has no pack.json. Prepare one first.",
+                Step("prepare", "SOURCE", out=self.folder),
+            )
         self.manifest: dict[str, Any] = read_json(self.folder / "pack.json")
         if self.manifest.get("format") != FORMAT:
             raise InputError(
-                f"{self.folder} has pack format {self.manifest.get('format')}, not {FORMAT}; prepare it anew."
+                f"{self.folder} has pack format {self.manifest.get('format')}, not {FORMAT}; prepare it again."
             )
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever an image, caption, split or text rule does."""
+        """A hash of the images, captions, splits and vocabulary."""
         return str(self.manifest["fingerprint"])
 
     @cached_property
@@ -123,19 +64,23 @@ class Pack:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
+        """The words of the captions."""
         return Vocabulary.load(self.folder / "vocabulary.json")
 
     @cached_property
     def images(self) -> list[PackImage]:
+        """All images, by row."""
         return [PackImage(**row) for row in read_lines(self.folder / "pictures.jsonl")]
 
     @cached_property
     def captions(self) -> list[Caption]:
+        """All captions, by row."""
         rows = read_lines(self.folder / "captions.jsonl")
         return [Caption(row["picture"], row["text"], tuple(row["words"]), row["split"]) for row in rows]
 
     @cached_property
     def phrases(self) -> list[Phrase]:
+        """Phrases of captions with their boxes."""
         rows = self._optional_lines("phrases.jsonl")
         return [
             Phrase(r["caption"], r["first"], r["last"], _boxes(r["boxes"]), r["entity"], tuple(r["kinds"]))
@@ -144,7 +89,7 @@ class Pack:
 
     @cached_property
     def detections(self) -> dict[int, Detections]:
-        """By image row; images the detector never saw are absent."""
+        """Detections by image row; images without detections are absent."""
         rows = self._optional_lines("detections.jsonl")
         return {
             r["picture"]: Detections(r["picture"], _boxes(r["boxes"]), tuple(r["scores"]), tuple(r["labels"]))
@@ -153,15 +98,18 @@ class Pack:
 
     @cached_property
     def tokens(self) -> np.ndarray:
-        return np.load(self.folder / "tokens.npy", mmap_mode="r")
+        """Word ids of all captions, concatenated; caption c has tokens[offsets[c] : offsets[c + 1]]."""
+        return load_array(self.folder / "tokens.npy", mapped=True)
 
     @cached_property
     def offsets(self) -> np.ndarray:
-        return np.load(self.folder / "offsets.npy")
+        """[C + 1], see `tokens`."""
+        return load_array(self.folder / "offsets.npy")
 
     @cached_property
     def owner(self) -> np.ndarray:
-        return np.load(self.folder / "owner.npy")
+        """[C]: the image row of each caption, -1 for none."""
+        return load_array(self.folder / "owner.npy")
 
     def split(self, name: str) -> Split:
         """Rows of `train`, `val`, `test`, …; `all` is every row."""
@@ -183,33 +131,38 @@ class Pack:
         return rows
 
     def image_path(self, row: int) -> Path:
-        """Where the image lies; a relative `root` is taken from the pack's own folder."""
-        return self.folder / self.manifest.get("root", "") / self.images[row].file
+        """The file of an image; a relative `root` starts at the pack's folder."""
+        return self.folder / str(self.manifest.get("root", "")) / self.images[row].file
 
     def column(self, name: str) -> Column:
+        """A column by name, memory-mapped."""
         path = self.folder / "columns" / f"{name}.npy"
         if not path.is_file():
-            raise InputError(
-                f"{self.folder} has no column '{name}'; compute it with `tellapart annotate {self.folder}`."
-            )
+            raise InputError(f"{self.folder} has no column '{name}'; annotate it first.", Step("annotate", self.folder))
         facts = read_json(path.with_suffix(".json"))
-        return Column(np.load(path, mmap_mode="r"), facts.pop("per"), facts)
+        stored = facts.pop("per")
+        return Column(
+            load_array(path, mapped=True), next((p for p, s in STORED_PER.items() if s == stored), stored), facts
+        )
 
     def has_column(self, name: str) -> bool:
+        """Whether the pack has this column."""
         return (self.folder / "columns" / f"{name}.npy").is_file()
 
     def save_column(self, name: str, values: np.ndarray, per: str, facts: dict[str, Any] | None = None) -> None:
-        """Rows must be as many as what `per` names: captions, tokens or images."""
-        rows = {"caption": len(self.owner), "token": len(self.tokens), "picture": len(self.images)}
+        """Store a column with one row per caption, token or image, as `per` says."""
+        rows = {"caption": len(self.owner), "token": len(self.tokens), "image": len(self.images)}
         if per not in rows or len(values) != rows[per]:
             raise InputError(f"Column '{name}' has {len(values)} rows per {per}; this pack needs one of {rows}.")
-        write_json(self.folder / "columns" / f"{name}.json", {"per": per, **(facts or {})})
+        write_json(self.folder / "columns" / f"{name}.json", {"per": STORED_PER.get(per, per), **(facts or {})})
         save_array(self.folder / "columns" / f"{name}.npy", values)
 
     def feature_names(self) -> list[str]:
+        """Names of the finished features."""
         return sorted(path.parent.name for path in self.folder.glob("features/*/features.json"))
 
     def feature_folder(self, name: str) -> Path:
+        """The folder of the features of this name."""
         return self.folder / "features" / name
 
     def _optional_lines(self, name: str) -> list[Any]:
@@ -219,77 +172,3 @@ class Pack:
 
 def _boxes(rows: Sequence[Sequence[float]]) -> tuple[tuple[float, float, float, float], ...]:
     return tuple((row[0], row[1], row[2], row[3]) for row in rows)
-
-
-def check_overwrite(out: Path, overwrite: bool) -> None:
-    """`write_pack` replaces whatever has the pack's name: only an older pack may be, and only if asked to."""
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return
-    if not (out / "pack.json").is_file():
-        raise InputError(f"{out} exists and is not a pack, so it is left alone; choose another --out.")
-    if not overwrite:
-        raise InputError(f"{out} is a pack already; choose another --out, or replace it with --overwrite.")
-
-
-def write_pack(
-    folder: Path,
-    name: str,
-    root: str,
-    images: Sequence[PackImage],
-    captions: Sequence[Caption],
-    vocabulary: Vocabulary,
-    rules: dict[str, Any],
-    phrases: Sequence[Phrase] = (),
-    detections: Sequence[Detections] = (),
-    report: dict[str, Any] | None = None,
-    columns: Mapping[str, Column] | None = None,
-    fill: Callable[[Path], None] | None = None,
-) -> Pack:
-    """Write a whole pack in one go; until the last byte is down, no folder of that name exists.
-
-    `fill` may write further files (images, say) into the folder before it takes its name.
-    """
-    encoded = [vocabulary.encode(caption.words) for caption in captions]
-    lengths = np.asarray([len(ids) for ids in encoded], dtype=np.int64)
-    tokens = np.asarray([index for ids in encoded for index in ids], dtype=np.int32)
-    offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-    owner = np.asarray([caption.image for caption in captions], dtype=np.int64)
-
-    digest = hashlib.sha256()
-    digest.update("\n".join(f"{image.id}\t{image.split}" for image in images).encode())
-    digest.update("\n".join(vocabulary.words).encode())
-    for array in (tokens, offsets, owner):
-        digest.update(array.tobytes())
-
-    manifest = {
-        "format": FORMAT,
-        "name": name,
-        "root": root,
-        "fingerprint": digest.hexdigest()[:16],
-        "rules": rules,
-        "counts": {"pictures": len(images), "captions": len(captions), "words": len(vocabulary)},
-    }
-    with atomic_folder(folder) as partial:
-        write_lines(partial / "pictures.jsonl", [vars(image) for image in images])
-        write_lines(partial / "captions.jsonl", [_stored(caption) for caption in captions])
-        vocabulary.save(partial / "vocabulary.json")
-        save_array(partial / "tokens.npy", tokens)
-        save_array(partial / "offsets.npy", offsets)
-        save_array(partial / "owner.npy", owner)
-        if phrases:
-            write_lines(partial / "phrases.jsonl", [vars(phrase) for phrase in phrases])
-        if detections:
-            write_lines(partial / "detections.jsonl", [_stored(found) for found in detections])
-        for title, column in (columns or {}).items():
-            write_json(partial / "columns" / f"{title}.json", {"per": column.per, **column.facts})
-            save_array(partial / "columns" / f"{title}.npy", column.values)
-        if fill is not None:
-            fill(partial)
-        write_json(partial / "report.json", report or {})
-        write_json(partial / "pack.json", manifest)
-    return Pack(folder)
-
-
-def _stored(row: Caption | Detections) -> dict[str, Any]:
-    """A line of captions.jsonl or detections.jsonl; the key "picture" is the format's, from its first version on."""
-    return {"picture" if name == "image" else name: value for name, value in vars(row).items()}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 
-from tellapart.data.pack import Caption, Phrase
+from tellapart.data.pack_types import Caption, Phrase
 from tellapart.data.readers.entities import EntityImage, Mention
 from tellapart.data.readers.source import Skipped
 from tellapart.text.rules import TextRules

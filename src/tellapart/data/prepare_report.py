@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tellapart.data.assemble import Assembled
-from tellapart.data.pack import Detections, Phrase
+from tellapart.data.pack_types import Detections, Phrase
 from tellapart.text.vocabulary import UNK, Vocabulary
 
 

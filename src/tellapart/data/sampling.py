@@ -1,4 +1,4 @@
-"""Which rows go into which batch: an order that depends only on seed, stage and epoch, so that it can be resumed."""
+"""Which rows go into which batch. The order depends only on seed, stage and epoch, so that training can resume."""
 
 from __future__ import annotations
 
@@ -7,63 +7,67 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.data.pack import Pack, Split
+from tellapart.core.fields import renamed
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Split
 from tellapart.data.views import Views
 
 LATER = {"later": True}
-"""A field that recipes did not have at first: left out of their stored form while it has its default value."""
+"""Metadata of a field that recipes did not have at first: not stored while it has its default value."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How an epoch is cut into batches."""
+    """How an epoch is divided into batches."""
 
     batch: int = 128
-    """Captions a batch; with `captions_each` set, images a batch."""
+    """Captions per batch; images per batch if `captions_each` is set."""
     captions_each: int | None = None
-    """None: captions are shuffled, each once an epoch. k: images are shuffled, each with k of its captions."""
+    """None: shuffle captions, each once per epoch. k: shuffle images, each with k of its captions."""
     split: str = "train"
-    """The split to learn from; several joined by '+', such as train+restval."""
-    what: str = "pairs"
-    """pairs, texts (sentences with no images), or images (with no sentences)."""
+    """The split to train on, or several joined by '+', such as train+restval."""
+    what: str = field(default="pairs", metadata=renamed("what", {"images": "pictures"}))
+    """pairs, texts (sentences without images), or images (without captions)."""
     columns: tuple[str, ...] = ()
-    """Pack columns that batches bring along."""
+    """Columns of the pack to include in batches."""
     longest: int | None = None
-    """Sentences are cut to this many words."""
+    """Cut captions to this many words."""
     drop_last: bool = True
-    """Leave out the last batch of an epoch when it is smaller than the others."""
+    """Drop the last batch of an epoch if it is smaller than the others."""
     steps: int | None = None
-    """Steps an epoch; None: as many as the data has."""
+    """Steps per epoch; None: one per batch of the data."""
     pixels: int = field(default=0, metadata=LATER)
-    """Side of the square of pixels that batches bring, for a model with a backbone of its own; 0: none."""
+    """Side in pixels of the square images in batches, for a model with its own backbone; 0: no pixels."""
     cut: float = field(default=1.0, metadata=LATER)
-    """With pixels: least share of an image's area in the random part seen in training; 1: the middle, uncut."""
+    """With pixels: smallest share of an image's area in the random crops of training; 1: the centre, no crops."""
     flip: bool = field(default=False, metadata=LATER)
-    """See half of the images mirrored, drawn anew for each batch. Of features this wants NAME-flip in the pack
-    (`tellapart extract --flip`). Captions that say left or right, and annotated boxes, are not mirrored with them."""
+    """Mirror half of the images, chosen anew for each batch. With features this needs NAME-flip in the pack
+    (`tellapart extract --flip`). Captions that say left or right, and annotated boxes, are not mirrored."""
 
     @property
     def views(self) -> Views:
+        """How batches show the images."""
         return Views(self.pixels, self.cut, self.flip)
 
 
 @dataclass(frozen=True)
 class Draw:
-    """The rows of one batch; `pictures` None means those that the captions belong to."""
+    """The rows of one batch; `images` None means the images of the captions."""
 
     captions: np.ndarray
     images: np.ndarray | None = None
     seed: tuple[int, ...] | None = None
-    """Of how its images are seen, where mirroring and cutting are random."""
+    """Seed of random mirroring and cropping."""
 
 
 def split_rows(pack: Pack, names: str) -> Split:
+    """Rows of a split, or of several joined by '+'."""
     parts = [pack.split(name) for name in names.split("+")]
     return Split(np.concatenate([p.images for p in parts]), np.concatenate([p.captions for p in parts]))
 
 
 def captioned(pack: Pack, names: str) -> Split:
-    """Images of a split that have sentences in it, and those sentences; a split without any is refused."""
+    """Images of a split that have captions, and those captions; an InputError if there are none."""
     rows = split_rows(pack, names)
     captions = rows.captions[pack.owner[rows.captions] >= 0]
     if not len(captions):
@@ -74,15 +78,14 @@ def captioned(pack: Pack, names: str) -> Split:
     return Split(np.unique(pack.owner[captions]), captions)
 
 
-MATERIAL = {"pairs": "captioned images", "texts": "sentences without images", "pictures": "pictures"}
+DRAWN = {"pairs": "captioned images", "texts": "sentences without images", "images": "images"}
 
 
 def rows_to_draw(pack: Pack, sampling: Sampling) -> np.ndarray:
-    """What an epoch is cut from: rows of captions, or of images where those are drawn. A split with none is
-    refused."""
+    """The rows that an epoch draws: of captions, or of images; an InputError if there are none."""
     rows = split_rows(pack, sampling.split)
     unpaired = pack.owner[rows.captions] < 0
-    if sampling.what == "pictures":
+    if sampling.what == "images":
         found = rows.images
     elif sampling.what == "texts":
         found = rows.captions[unpaired]
@@ -92,7 +95,7 @@ def rows_to_draw(pack: Pack, sampling: Sampling) -> np.ndarray:
         found = np.asarray([p for p in rows.images if pack.captions_of[p]], dtype=np.int64)
     if not len(found):
         raise InputError(
-            f"The split '{sampling.split}' of {pack.folder} has no {MATERIAL[sampling.what]}, which this recipe needs "
+            f"The split '{sampling.split}' of {pack.folder} has no {DRAWN[sampling.what]}, which this recipe needs "
             "there; choose another split, or another pack."
         )
     return found
@@ -114,13 +117,13 @@ def draw_epoch(pack: Pack, sampling: Sampling, seed: tuple[int, ...]) -> list[Dr
 
 
 def draw_few(pack: Pack, sampling: Sampling) -> Draw:
-    """A batch of the first and the last row, without cutting the whole epoch."""
+    """A batch of the first and the last row."""
     rows = rows_to_draw(pack, sampling)
     return _draw(pack, np.unique(rows[[0, -1]]), sampling, np.random.default_rng(0))
 
 
 def _draw(pack: Pack, rows: np.ndarray, sampling: Sampling, random: np.random.Generator) -> Draw:
-    if sampling.what == "pictures":
+    if sampling.what == "images":
         return Draw(np.zeros(0, np.int64), rows)
     if sampling.what == "texts" or sampling.captions_each is None:
         return Draw(rows)
@@ -128,7 +131,7 @@ def _draw(pack: Pack, rows: np.ndarray, sampling: Sampling, random: np.random.Ge
 
 
 def steps_per_epoch(pack: Pack, sampling: Sampling) -> int:
-    """How many batches `draw_epoch` gives."""
+    """Number of batches of `draw_epoch`."""
     parts = _parts(rows_to_draw(pack, sampling), sampling)
     return len(parts) if sampling.steps is None else sampling.steps
 
@@ -151,7 +154,7 @@ def _some_captions(pack: Pack, images: np.ndarray, each: int, random: np.random.
 
 
 def share_of_rank(draw: Draw, owner: np.ndarray, rank: int, world: int) -> Draw:
-    """One process's part of a global batch, cut by image so that no image stands in two parts."""
+    """One process's part of a global batch. No image is in two parts."""
     if world == 1:
         return draw
     if draw.images is not None:

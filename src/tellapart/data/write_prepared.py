@@ -11,10 +11,12 @@ import numpy as np
 from tellapart.core.errors import InputError
 from tellapart.data.annotate import noun_column
 from tellapart.data.assemble import Assembled
-from tellapart.data.pack import CAPTION_IDS, Caption, Column, Detections, Pack, Phrase, write_pack
+from tellapart.data.pack import CAPTION_IDS, Pack
+from tellapart.data.pack_types import Caption, Column, Detections, Phrase
 from tellapart.data.prepare_report import closing_report
 from tellapart.data.readers.source import Skipped
 from tellapart.data.splits import CORPUS
+from tellapart.data.write_pack import write_pack
 from tellapart.text.rules import TextRules
 from tellapart.text.vocabulary import UNK, Vocabulary
 

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from tellapart.core.errors import InputError
 from tellapart.core.protocols import Captioner
-from tellapart.data.pack import Split
+from tellapart.data.pack_types import Split
 from tellapart.data.sampling import captioned
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.metrics.captions.bleu import bleu

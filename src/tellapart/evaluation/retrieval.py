@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from tellapart.core.errors import InputError
 from tellapart.core.protocols import Matcher
 from tellapart.core.types import Encoded
-from tellapart.data.pack import CAPTION_IDS, Split
+from tellapart.data.pack import CAPTION_IDS
+from tellapart.data.pack_types import Split
 from tellapart.data.sampling import captioned
 from tellapart.metrics.retrieval.bootstrap import intervals
 from tellapart.metrics.retrieval.cxc import cxc_positives, cxc_recall, ratings_among, read_cxc

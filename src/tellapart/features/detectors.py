@@ -20,7 +20,8 @@ from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import flush, read_json, write_json
-from tellapart.data.pack import Detections, Pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Detections
 from tellapart.features.backbones import IMAGENET_MEAN, IMAGENET_STD
 from tellapart.images.decoding import read_image
 from tellapart.images.opening import UnreadableImage

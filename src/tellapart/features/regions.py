@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tellapart.data.pack import Detections
+from tellapart.data.pack_types import Detections
 
 SAMPLES = 14
 """Sample points a side inside a box: two for each cell of a 7x7 map when the box is the whole image."""

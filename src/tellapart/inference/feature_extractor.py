@@ -20,7 +20,7 @@ import torch
 
 from tellapart.core.errors import InputError
 from tellapart.core.types import Images
-from tellapart.data.pack import Detections
+from tellapart.data.pack_types import Detections
 from tellapart.features.backbones import load_backbone
 from tellapart.features.detectors import Detector, load_detector
 from tellapart.features.extract import ACCELERATOR_BATCH, CPU_BATCH, cores

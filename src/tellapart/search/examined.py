@@ -1,4 +1,4 @@
-"""A photo on its way into an index: where it lies, what its file says, what a model made of it."""
+"""A photo on its way into an index: its path, the facts of its file, its vector and caption."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.images.formats import name_fault
-from tellapart.search.examine import FileFacts, examine
-from tellapart.search.store import inside
+from tellapart.search.file_facts import FileFacts, file_facts, inside
 
 
 @dataclass(frozen=True)
 class Photo:
+    """The path of a photo, and the indexed folder around it."""
+
     path: str
     folder: str
 
 
 @dataclass(frozen=True)
 class Examined:
-    """A photo's facts and vector; no vector where its bytes are in the index already, or where it has a fault."""
+    """Facts and vector of a photo; no vector if its bytes are in the index already, or if it has a fault."""
 
     photo: Photo
     facts: FileFacts | None
@@ -31,16 +32,16 @@ class Examined:
 
 
 Engine = Callable[[Iterator[list[Photo]]], Iterator[list[Examined]]]
-"""Examines photos, in chunks of its own making; each chunk it yields is kept in one transaction."""
+"""Examines photos and yields them in chunks of any size; each chunk is written in one transaction."""
 
 
 def examine_file(photo: Photo) -> Examined:
-    """A photo's facts, not looked at yet."""
+    """The facts of a photo, without its vector."""
     if fault := name_fault(photo.path):
         return Examined(photo, None, fault=fault)
     if inside(photo.path, photo.folder) is None:
-        return Examined(photo, None, fault=f"{photo.path} is gone, is no file, or leads out of {photo.folder}")
+        return Examined(photo, None, fault=f"{photo.path} does not exist, is not a file, or links out of {photo.folder}")
     try:
-        return Examined(photo, examine(Path(photo.path)))
+        return Examined(photo, file_facts(Path(photo.path)))
     except OSError as error:
         return Examined(photo, None, fault=f"{photo.path} cannot be read ({error.strerror or error})")

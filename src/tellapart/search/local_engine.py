@@ -1,7 +1,7 @@
-"""Photos examined in this process.
+"""Encoding photos for an index in this process.
 
-They flow from chunk to chunk, so that no core waits where one ends: while some are looked at, the next chunk's files
-are read and hashed, and the last one's rows are written by whoever reads.
+Photos flow across chunks, so that no core waits at the end of one: while some photos are encoded, the files of the next
+chunk are read and hashed, and the rows of the last one are written by the reader.
 """
 
 from __future__ import annotations
@@ -19,63 +19,64 @@ from tellapart.search.known import holds_content
 
 
 class _Chunk:
-    """Photos whose files have been read; those whose bytes are not among `contents` are still to be looked at."""
+    """Photos whose files have been read; those whose bytes are not among `contents` are still to be encoded."""
 
     def __init__(self, photos: Sequence[Photo], contents: np.ndarray) -> None:
         self.examined = [examine_file(photo) for photo in photos]
-        self.fresh = [
+        self.new = [
             place
             for place, one in enumerate(self.examined)
             if one.facts is not None and not holds_content(contents, one.facts.content)
         ]
-        self.left = len(self.fresh)
+        self.remaining = len(self.new)
 
-    def take(self, place: int, vector: np.ndarray | None, caption: str | None, fault: str) -> None:
+    def finish(self, place: int, vector: np.ndarray | None, caption: str | None, fault: str) -> None:
+        """Set the vector and caption of a photo, or its fault."""
         one = self.examined[place]
         self.examined[place] = Examined(one.photo, None if fault else one.facts, vector, caption, fault)
-        self.left -= 1
+        self.remaining -= 1
 
 
 def local_engine(embedder: Embeds, contents: np.ndarray) -> Engine:
-    """`contents` are the sorted hashes of what the index holds already."""
+    """An engine that runs here; `contents` are the sorted hashes of what the index holds already."""
 
     def engine(chunks: Iterator[list[Photo]]) -> Iterator[list[Examined]]:
-        begun: deque[_Chunk] = deque()
-        asked: dict[int, tuple[_Chunk, int]] = {}
+        started: deque[_Chunk] = deque()
+        submitted: dict[int, tuple[_Chunk, int]] = {}
 
-        def following() -> _Chunk | None:
+        def next_chunk() -> _Chunk | None:
             photos = next(chunks, None)
             return None if photos is None else _Chunk(photos, contents)
 
-        def fresh(ahead: ThreadPoolExecutor) -> Iterator[Path]:
-            number, coming = 0, ahead.submit(following)
+        def new_photos(reader: ThreadPoolExecutor) -> Iterator[Path]:
+            number, coming = 0, reader.submit(next_chunk)
             while (chunk := coming.result()) is not None:
-                coming = ahead.submit(following)
-                begun.append(chunk)
-                for place in chunk.fresh:
-                    asked[number] = chunk, place
+                coming = reader.submit(next_chunk)
+                started.append(chunk)
+                for place in chunk.new:
+                    submitted[number] = chunk, place
                     number += 1
                     yield Path(chunk.examined[place].photo.path)
 
-        with ThreadPoolExecutor(1) as ahead:
-            for embedded in embedder.embed_photos(fresh(ahead)):
-                for number, vector, caption, fault in _found(embedded):
-                    chunk, place = asked.pop(number)
-                    chunk.take(place, vector, caption, fault)
-                while begun and not begun[0].left:
-                    yield begun.popleft().examined
-            while begun:
-                yield begun.popleft().examined
+        with ThreadPoolExecutor(1) as reader:
+            for embedded in embedder.embed_photos(new_photos(reader)):
+                for number, vector, caption, fault in _results(embedded):
+                    chunk, place = submitted.pop(number)
+                    chunk.finish(place, vector, caption, fault)
+                while started and not started[0].remaining:
+                    yield started.popleft().examined
+            while started:
+                yield started.popleft().examined
 
     return engine
 
 
 def examine_all(photos: Sequence[Photo], embedder: Embeds, contents: np.ndarray) -> list[Examined]:
-    """Facts of all, vectors of those whose bytes are not among `contents`."""
+    """Facts of all photos, vectors of those whose bytes are not among `contents`."""
     return [one for chunk in local_engine(embedder, contents)(iter([list(photos)])) for one in chunk]
 
 
-def _found(embedded: Embedded) -> Iterator[tuple[int, np.ndarray | None, str | None, str]]:
+def _results(embedded: Embedded) -> Iterator[tuple[int, np.ndarray | None, str | None, str]]:
     captions: Sequence[str | None] = embedded.captions or [None] * len(embedded.places)
     for place, vector, caption in zip(embedded.places, embedded.vectors, captions):
         yield place, vector, caption, ""

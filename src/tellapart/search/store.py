@@ -1,12 +1,4 @@
-"""The table of an index, on LanceDB: one row a photo. Every change is one transaction: there whole, or not at all.
-
-path      absolute; the key                 vector    float16, of length one
-folder    the indexed folder it lies in     caption   the captioner's words
-size, modified, content (a hash)            edited    a person's words, which go before the captioner's
-width, height, taken (EXIF's date)
-
-The table's metadata hold the run's fingerprint, so that vectors of two matchers never meet in one table.
-"""
+"""An index on LanceDB: one row per photo. Every change is one transaction: it is visible whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,34 +6,21 @@ import contextlib
 import datetime
 import importlib
 import json
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tellapart.core.errors import InputError, Step
+from tellapart.search.examine import inside
+from tellapart.search.table import FACTS, TABLE, About, listed, quoted, schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TABLE = "pictures"
-FACTS = ("path", "folder", "size", "modified", "content", "width", "height", "taken", "caption", "edited")
-LOOK_AGAIN = datetime.timedelta(seconds=2)
-"""How long a reader may go without noticing what another process wrote."""
-TIDY_TRIES, EDIT_TRIES = 5, 5
-SOME = 1000
-"""Paths or hashes in one condition."""
-
-
-@dataclass(frozen=True)
-class About:
-    """What an index must know of itself."""
-
-    fingerprint: str
-    matcher: str
-    captioner: str
-    width: int
+READ_INTERVAL = datetime.timedelta(seconds=2)
+"""After this time a reader sees what another process wrote."""
+COMPACT_ATTEMPTS, EDIT_ATTEMPTS = 5, 5
+VALUES_PER_CONDITION = 1000
 
 
 class Store:
@@ -51,7 +30,7 @@ class Store:
         self.where, self.table = where, table
         about = (table.schema.metadata or {}).get(b"tellapart")
         if about is None:
-            raise InputError(f"The table in {where} was not made by `tellapart index`; make an index elsewhere.")
+            raise InputError(f"The table in {where} is not an index of tellapart; make an index elsewhere.")
         self.about = About(**json.loads(about))
 
     def __len__(self) -> int:
@@ -59,163 +38,139 @@ class Store:
 
     @property
     def version(self) -> int:
+        """A number that grows with every change."""
         return int(self.table.version)
 
     def schema(self) -> pa.Schema:
+        """The columns of the table."""
         return self.table.schema
 
     def add(self, rows: pa.Table) -> None:
-        """Rows whose paths are not in the table yet."""
+        """Add rows whose paths are not in the table yet."""
         if rows.num_rows:
             self.table.add(rows)
 
     def put(self, rows: pa.Table) -> None:
-        """Rows that take the place of those with the same paths, but for what people wrote: that may be newer."""
+        """Replace the rows with the same paths, except for edited captions: those in the table may be newer."""
         if rows.num_rows:
             self.table.merge_insert("path").when_matched_update_all().execute(rows.drop_columns("edited"))
 
     def delete(self, paths: Sequence[str]) -> None:
-        for first in range(0, len(paths), SOME):
-            self.table.delete(f"path IN {listed(paths[first : first + SOME])}")
+        """Delete the rows of these paths."""
+        for first in range(0, len(paths), VALUES_PER_CONDITION):
+            self.table.delete(f"path IN {listed(paths[first : first + VALUES_PER_CONDITION])}")
 
-    def edit(self, path: str, words: str | None) -> None:
-        """A person's caption of a file; None goes back to the captioner's."""
-        if not self.table.update(where=f"path = {quoted(path)}", values={"edited": words}).rows_updated:
+    def edit(self, path: str, caption: str | None) -> None:
+        """Set the caption that a person wrote for a file; None returns to the generated one."""
+        if not self.table.update(where=f"path = {quoted(path)}", values={"edited": caption}).rows_updated:
             raise InputError(f"{path} is not in the index {self.where}.")
 
-    def edit_unless_changed(self, path: str, before: str | None, words: str | None) -> None:
-        """The same where the file still has the words it had `before`: what was written since is newer than ours."""
+    def edit_unless_changed(self, path: str, before: str | None, caption: str | None) -> None:
+        """The same if the file still has the edited caption `before`; otherwise that one is newer."""
         still = "edited IS NULL" if before is None else f"edited = {quoted(before)}"
-        self.table.update(where=f"path = {quoted(path)} AND {still}", values={"edited": words})
+        self.table.update(where=f"path = {quoted(path)} AND {still}", values={"edited": caption})
 
-    def edit_copies(self, content: str, words: str | None) -> None:
-        """A person's caption for every copy of a photo, those that `tellapart index` brings in just now among them."""
+    def edit_copies(self, content: str, caption: str | None) -> None:
+        """Set the caption of every copy of a photo, including copies that are being indexed at this moment."""
         same = f"content = {quoted(content)}"
-        other = "edited IS NOT NULL" if words is None else f"(edited IS NULL OR edited != {quoted(words)})"
-        for _ in range(EDIT_TRIES):
+        other = "edited IS NOT NULL" if caption is None else f"(edited IS NULL OR edited != {quoted(caption)})"
+        for _ in range(EDIT_ATTEMPTS):
             self.table.checkout_latest()
-            self.table.update(where=same, values={"edited": words})
+            self.table.update(where=same, values={"edited": caption})
             if not self.table.count_rows(f"{same} AND {other}"):
                 return
 
     def batches(self, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
-        """Columns of all rows (or of those that meet a condition) with `_rowid`, a piece at a time."""
+        """Columns of all rows (or of those that meet a condition) with `_rowid`, batch by batch."""
         query = self.table.search().select(list(columns)).with_row_id(True)
         yield from (query.where(where) if where else query).to_batches(8192)
 
     def row(self, path: str) -> dict[str, Any] | None:
-        """All of a photo but its vector; None where it is not in the index."""
+        """All columns of a photo except its vector; None if it is not in the index."""
         return next(self.having("path", [path], FACTS), None)
 
     def having(self, column: str, values: Sequence[str], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Rows whose `column` is one of `values`."""
-        for first in range(0, len(values), SOME):
-            for batch in self.batches(columns, f"{column} IN {listed(values[first : first + SOME])}"):
+        for first in range(0, len(values), VALUES_PER_CONDITION):
+            condition = f"{column} IN {listed(values[first : first + VALUES_PER_CONDITION])}"
+            for batch in self.batches(columns, condition):
                 yield from batch.to_pylist()
 
     def folders(self) -> list[str]:
+        """The indexed folders."""
         return sorted({folder for batch in self.batches(["folder"]) for folder in set(batch["folder"].to_pylist())})
 
     def file_of(self, path: str) -> Path | None:
-        """The file behind a row, if it is in the index and still lies inside its folder; None otherwise."""
+        """The file of a row; None if the path is not in the index, or the file is not inside its folder any more."""
         found = self.row(path)
         return None if found is None else inside(found["path"], found["folder"])
 
-    def tidy(self) -> None:
-        """Join small pieces, bring new rows into the ANN index, and drop what older versions left behind.
+    def compact(self) -> None:
+        """Join small pieces, add new rows to the approximate index, and delete old versions.
 
-        Put off where others keep writing (captions mended on the page): the next run does it, and nothing is lost.
+        Given up if others keep writing (captions edited on the page): the next update does it, and nothing is lost.
         """
-        for _ in range(TIDY_TRIES):
+        for _ in range(COMPACT_ATTEMPTS):
             try:
                 self.table.optimize(cleanup_older_than=datetime.timedelta(hours=1))
                 return
-            except RuntimeError as error:  # LanceDB has no kind of its own for it
+            except RuntimeError as error:  # LanceDB has no exception class for it
                 if "commit conflict" not in str(error):
                     raise
 
 
-def inside(path: str, folder: str) -> Path | None:
-    """The file, its links followed, if it is one and lies in the folder."""
-    # Asked for every photo of an index, so by strings: pathlib would take twice as long.
-    file, root = os.path.realpath(path), os.path.realpath(folder)
-    return Path(file) if file.startswith(os.path.join(root, "")) and os.path.isfile(file) else None
-
-
 def open_store(where: str) -> Store:
-    """An index that is there."""
+    """An existing index."""
     try:
         if "://" not in where and not Path(where).is_dir():
             raise FileNotFoundError(where)
-        with _said(where):
+        with _explained(where):
             return Store(where, _connect(where).open_table(TABLE))
     except InputError:
         raise
     except (ValueError, FileNotFoundError) as error:
-        raise InputError(
-            f"No index at {where}; update it with a folder of photos first.", Step("index", "FOLDER", out=where)
-        ) from error
+        step = Step("index", "FOLDER", out=where)
+        raise InputError(f"No index at {where}; make one from a folder of photos first.", step) from error
 
 
 def store_exists(where: str) -> bool:
-    """Whether there is an index; an address of object storage is asked by opening it."""
+    """Whether there is an index."""
     if "://" not in where:
         return (Path(where) / f"{TABLE}.lance").is_dir()
-    with _said(where):
+    with _explained(where):
         return TABLE in _connect(where).list_tables().tables
 
 
 def open_or_make(where: str, about: About) -> Store:
-    """An index to fill; one that another matcher filled is refused."""
-    with _said(where):
-        store = _opened_or_made(where, about)
-    reject_others(store, about.fingerprint, about.matcher)
+    """An index to update, created if necessary; InputError if another matcher made it."""
+    with _explained(where):
+        database = _connect(where)
+        if TABLE not in database.list_tables().tables:
+            database.create_table(TABLE, schema=schema(about), exist_ok=True)
+        store = Store(where, database.open_table(TABLE))
+    check_matcher(store, about.fingerprint, about.matcher)
     return store
 
 
-def _opened_or_made(where: str, about: About) -> Store:
-    import pyarrow as pa
-
-    database = _connect(where)
-    if TABLE not in database.list_tables().tables:
-        schema = pa.schema(
-            [
-                ("path", pa.string()),
-                ("folder", pa.string()),
-                ("size", pa.int64()),
-                ("modified", pa.int64()),
-                ("content", pa.string()),
-                ("width", pa.int32()),
-                ("height", pa.int32()),
-                ("taken", pa.timestamp("s")),
-                ("caption", pa.string()),
-                ("edited", pa.string()),
-                ("vector", pa.list_(pa.float16(), about.width)),
-            ],
-            metadata={"tellapart": json.dumps(about.__dict__)},
+def check_matcher(store: Store, fingerprint: str, matcher: str) -> None:
+    """Raise an InputError if another matcher made the index."""
+    if store.about.fingerprint != fingerprint:
+        raise InputError(
+            f"The index {store.where} was made by another matcher ({store.about.matcher}) than {matcher}: their "
+            "vectors cannot be compared. Give that one as `matcher`, or make a new index."
         )
-        database.create_table(TABLE, schema=schema, exist_ok=True)
-    return Store(where, database.open_table(TABLE))
 
 
 @contextlib.contextmanager
-def _said(where: str) -> Iterator[None]:
-    """A place that cannot be reached, read or written gets a sentence; LanceDB has no errors of its own kind."""
+def _explained(where: str) -> Iterator[None]:
+    """Raise an InputError for a place that cannot be reached, read or written; LanceDB has no exception classes."""
     try:
         yield
     except FileNotFoundError:
         raise
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error).split(", /")[0]
-        raise InputError(f"There can be no index at {where} ({reason}); name another place, or mend that.") from error
-
-
-def reject_others(store: Store, fingerprint: str, matcher: str) -> None:
-    if store.about.fingerprint != fingerprint:
-        raise InputError(
-            f"The index {store.where} was made by another matcher ({store.about.matcher}) than {matcher}: their "
-            f"vectors cannot be compared. Give that one with --matcher, or make a new index."
-        )
+        raise InputError(f"No index can be at {where} ({reason}); fix that or choose another path.") from error
 
 
 def _connect(where: str) -> Any:
@@ -223,22 +178,4 @@ def _connect(where: str) -> Any:
         lancedb = importlib.import_module("lancedb")
     except ImportError as error:
         raise InputError("An index needs LanceDB; run `pip install tellapart[search]`.") from error
-    return lancedb.connect(where, read_consistency_interval=LOOK_AGAIN)
-
-
-def quoted(text: str) -> str:
-    """A text in a condition.
-
-    >>> quoted("it's")
-    "'it''s'"
-    """
-    return "'" + text.replace("'", "''") + "'"
-
-
-def listed(texts: Iterable[str]) -> str:
-    return "(" + ", ".join(map(quoted, texts)) + ")"
-
-
-def under(folder: str) -> str:
-    """The condition that a photo lies in a folder, however deep."""
-    return f"starts_with(path, {quoted(folder.rstrip('/') + '/')})"
+    return lancedb.connect(where, read_consistency_interval=READ_INTERVAL)

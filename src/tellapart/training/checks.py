@@ -51,7 +51,7 @@ def check_features(recipe: Recipe, pack: Pack, store: FeatureStore) -> None:
     for stage in recipe.stages:
         for sampling in _samplings(stage):
             rows = rows_to_draw(pack, sampling)
-            of_images = sampling.what == "pictures" or (sampling.what == "pairs" and sampling.captions_each is not None)
+            of_images = sampling.what == "images" or (sampling.what == "pairs" and sampling.captions_each is not None)
             images = np.unique(rows if of_images else pack.owner[rows])
             lacking = [int(row) for row in images if row >= 0 and not counts[row]]
             if lacking:
@@ -65,7 +65,7 @@ def _samplings(stage: Stage) -> tuple[Sampling, Sampling]:
     """What a stage reads in training and in validation. An evaluation compares with captions, whatever is learned."""
     judged = _validation(stage)
     if stage.evaluation == "self-retrieval":
-        judged = replace(judged, what="pictures")
+        judged = replace(judged, what="images")
     elif stage.evaluation != "loss":
         judged = replace(judged, what="pairs")
     return stage.sampling, judged
@@ -82,7 +82,7 @@ def _check_words(stage: Stage) -> None:
         "precision": (stage.precision, PRECISIONS),
         "evaluation": (stage.evaluation, ("loss", *EVALUATIONS)),
         "keep": (stage.keep, ("best", "last")),
-        "sampling.what": (stage.sampling.what, ("pairs", "texts", "pictures")),
+        "sampling.what": (stage.sampling.what, ("pairs", "texts", "images")),
     }
     if stage.average is not None:
         words["average.kind"] = (stage.average.kind, AVERAGES)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.data.pack import Detections
+from tellapart.data.pack_types import Detections
 from tellapart.data.readers.coco_categories import CATEGORIES
 from tellapart.data.readers.source import Skipped, Source, json_lines, read_json_text
 from tellapart.images.formats import image_stem

@@ -14,7 +14,8 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.data.assemble import Assembled
-from tellapart.data.pack import Caption, Detections, Pack, PackImage, Phrase
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Caption, Detections, PackImage, Phrase
 from tellapart.data.scenes.drawing import draw_scene
 from tellapart.data.scenes.layout import FAMILY, Scene, make_family
 from tellapart.data.scenes.wording import Part, describe

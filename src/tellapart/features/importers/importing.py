@@ -8,7 +8,8 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.data.feature_store import FeatureStore
-from tellapart.data.pack import Pack, PackImage
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import PackImage
 from tellapart.features.importers.files import FileSource
 from tellapart.features.importers.hdf5 import Hdf5Source
 from tellapart.features.importers.precomp import PrecompSource

@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.data.pack import Caption, Pack, PackImage, write_pack
+from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Caption, PackImage
+from tellapart.data.write_pack import write_pack
 from tellapart.features.importers.source import Imported
 from tellapart.text.rules import TextRules, preset
 

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.data.pack import PackImage
+from tellapart.data.pack_types import PackImage
 from tellapart.images.formats import image_stem
 
 BOX_TOLERANCE = 0.02

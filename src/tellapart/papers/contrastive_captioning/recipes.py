@@ -101,7 +101,7 @@ CRITICAL = Stage(
     name="scst",
     start="mle",
     objective=SelfCritical(Rewards(cider=1.0), baseline="leave-one-out"),
-    sampling=Sampling(batch=32, what="pictures", longest=LONGEST),
+    sampling=Sampling(batch=32, what="images", longest=LONGEST),
     optimiser=Optimiser(rate=5e-5),
     epochs=40,
     clip_value=0.1,

@@ -78,7 +78,7 @@ def reward_stage(rewards: Rewards) -> Stage:
         name="scst",
         start="xe",
         objective=SelfCritical(rewards),
-        sampling=Sampling(batch=29, what="pictures", longest=LONGEST),
+        sampling=Sampling(batch=29, what="images", longest=LONGEST),
         optimiser=Optimiser(rate=5e-5),
         epochs=80,
         clip_value=0.1,

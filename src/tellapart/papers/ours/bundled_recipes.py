@@ -41,7 +41,7 @@ def words_stage(model: Any) -> Stage:
 
 REWARD = replace(
     captioner_recipes.REWARD,
-    sampling=Sampling(batch=128, what="pictures", longest=captioner_recipes.LONGEST),
+    sampling=Sampling(batch=128, what="images", longest=captioner_recipes.LONGEST),
     optimiser=Optimiser(rate=7e-5),
     epochs=3,
 )

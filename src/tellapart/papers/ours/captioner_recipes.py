@@ -40,7 +40,7 @@ REWARD = Stage(
     name="scst",
     start="mle",
     objective=SelfCritical(Rewards(), baseline="leave-one-out", samples=5),
-    sampling=Sampling(batch=64, what="pictures", longest=LONGEST),
+    sampling=Sampling(batch=64, what="images", longest=LONGEST),
     optimiser=Optimiser(rate=5e-5),
     schedule=Schedule("cosine"),
     epochs=15,

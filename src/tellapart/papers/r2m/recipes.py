@@ -50,7 +50,7 @@ def image_stage(name: str, objective: VisualAlignment, epochs: int, chosen: bool
         name=name,
         start="previous",
         objective=objective,
-        sampling=Sampling(batch=BATCH, what="pictures", columns=COLUMNS, longest=LONGEST, steps=10),
+        sampling=Sampling(batch=BATCH, what="images", columns=COLUMNS, longest=LONGEST, steps=10),
         optimiser=Optimiser(rate=1e-5),
         epochs=epochs,
         clip_norm=10.0,
@@ -185,9 +185,7 @@ UC_GAN = Recipe(
             name="rewards",
             start="previous",
             objective=ConceptGan(),
-            sampling=Sampling(
-                batch=BATCH, what="pictures", columns=(*COLUMNS, IMAGE_SCORES), longest=LONGEST, steps=100
-            ),
+            sampling=Sampling(batch=BATCH, what="images", columns=(*COLUMNS, IMAGE_SCORES), longest=LONGEST, steps=100),
             optimiser=Optimiser(rate=1e-4),
             epochs=20,
             clip_norm=10.0,

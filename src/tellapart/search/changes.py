@@ -1,0 +1,19 @@
+"""What an update did to an index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Changes:
+    """Numbers of photos that an update found unchanged, added, changed and deleted."""
+
+    unchanged: int = 0
+    added: int = 0
+    changed: int = 0
+    carried: int = 0
+    """Moved, copied or touched: files whose bytes are known, and which are not encoded again."""
+    deleted: int = 0
+    faults: list[str] = field(default_factory=list)
+    """Why other photos could not be indexed."""

@@ -1,0 +1,75 @@
+"""The table of an index: its columns, and conditions on them.
+
+path      absolute; the key                 vector    float16, of length one
+folder    the indexed folder around it      caption   generated
+size, modified, content (a hash)            edited    written by a person; shown instead of the generated caption
+width, height, taken (the date in EXIF)
+
+The metadata of the table hold the fingerprint of the matcher, so that one table never holds vectors of two matchers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLE = "pictures"
+FACTS = ("path", "folder", "size", "modified", "content", "width", "height", "taken", "caption", "edited")
+
+
+@dataclass(frozen=True)
+class About:
+    """The models that an index was made with."""
+
+    fingerprint: str
+    matcher: str
+    captioner: str
+    width: int
+
+
+def schema(about: About) -> pa.Schema:
+    """Columns and metadata of a new table."""
+    import pyarrow as pa
+
+    columns = [
+        ("path", pa.string()),
+        ("folder", pa.string()),
+        ("size", pa.int64()),
+        ("modified", pa.int64()),
+        ("content", pa.string()),
+        ("width", pa.int32()),
+        ("height", pa.int32()),
+        ("taken", pa.timestamp("s")),
+        ("caption", pa.string()),
+        ("edited", pa.string()),
+        ("vector", pa.list_(pa.float16(), about.width)),
+    ]
+    return pa.schema(columns, metadata={"tellapart": json.dumps(asdict(about))})
+
+
+def quoted(text: str) -> str:
+    """A text in a condition.
+
+    >>> quoted("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Several texts in a condition.
+
+    >>> listed(["a", "b"])
+    "('a', 'b')"
+    """
+    return "(" + ", ".join(map(quoted, texts)) + ")"
+
+
+def under(folder: str) -> str:
+    """The condition that a photo lies inside a folder, at any depth."""
+    return f"starts_with(path, {quoted(folder.rstrip('/') + '/')})"

@@ -1,0 +1,93 @@
+"""Bringing an index up to date with folders of photos: new, changed, moved, copied and deleted files.
+
+The folders are walked once. Files with unchanged size and time are not opened. The others are processed in chunks, each
+visible in one transaction: a process killed at any moment leaves a consistent index, and the next update continues
+after the last chunk. A file whose bytes are in the index, under this or another name, is not encoded again: its vector
+and captions are copied.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tellapart.core.errors import InputError
+from tellapart.images.folders import images_in
+from tellapart.search.changes import Changes
+from tellapart.search.examined import Engine
+from tellapart.search.known import read_known
+from tellapart.search.rows import write_chunk
+from tellapart.search.store import Store
+from tellapart.search.walk import Unreadable, changed_photos
+
+COMPACT_EVERY = 64
+"""Chunks."""
+
+
+def update_index(
+    store: Store,
+    folders: Sequence[Path],
+    engine_for: Callable[[np.ndarray], Engine],
+    chunk: int = 256,
+    forget: bool = False,
+    advance: Callable[[int], None] = lambda photos: None,
+) -> Changes:
+    """Make the index hold exactly the photos of the folders. `engine_for` takes the hashes of the known contents."""
+    if not folders:
+        raise InputError("Give at least one folder of photos.")
+    roots = [str(folder.resolve()) for folder in folders]
+    for root in roots:
+        if not os.path.isdir(root):
+            raise InputError(f"{root} is not a folder; give a folder of photos.")
+    changes = Changes()
+    with _only_writer(store.where):
+        known, unreadable = read_known(store), Unreadable()
+        chunks = changed_photos(roots, known, unreadable, changes, chunk, advance)
+        for count, examined in enumerate(engine_for(known.contents)(chunks), 1):
+            missed = write_chunk(store, known, examined, changes)
+            if missed:
+                again = engine_for(np.zeros(0, np.uint64))(iter([missed]))
+                write_chunk(store, known, [one for some in again for one in some], changes)
+            advance(len(examined))
+            if count % COMPACT_EVERY == 0:
+                store.compact()
+        changes.faults += unreadable.faults
+        gone = [path for path in known.gone(store, roots) if not unreadable.hides(path)]
+        _check_emptied(store, roots, gone, forget)
+        store.delete(gone)
+        changes.deleted = len(gone)
+        if changes.added or changes.changed or changes.carried or changes.deleted:
+            store.compact()
+    return changes
+
+
+def _check_emptied(store: Store, roots: Sequence[str], gone: Sequence[str], forget: bool) -> None:
+    """Raise if a folder lost every photo: more likely its disk is not mounted."""
+    if forget or not gone:
+        return
+    for root in roots:
+        if any(path.startswith(root + os.sep) for path in gone) and next(images_in(Path(root)), None) is None:
+            raise InputError(
+                f"{root} holds no photos now, but the index {store.where} has photos of it. If its disk is not "
+                "mounted, mount it. To remove the photos from the index, use `forget=True`."
+            )
+
+
+@contextlib.contextmanager
+def _only_writer(where: str) -> Iterator[None]:
+    """Raise if another process updates the index. On object storage, LanceDB's transactions have to do."""
+    if "://" in where:
+        yield
+        return
+    import fcntl
+
+    with (Path(where) / ".lock").open("w") as guard:
+        try:
+            fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InputError(f"Another process is updating the index {where}; wait for it.") from error
+        yield

@@ -1,0 +1,103 @@
+"""The photos of folders that are new or have changed since they were indexed."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tellapart.images.folders import images_in
+from tellapart.search.changes import Changes
+from tellapart.search.examined import Photo
+from tellapart.search.known import Known
+
+FILES_PER_STEP = 4096
+"""Files whose size and time are compared at once."""
+FIRST_CHUNK = 32
+GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+"""Errors of a file that does not exist, unlike one that exists and cannot be read."""
+
+
+@dataclass
+class Unreadable:
+    """Folders and files that exist but cannot be read, for lack of permission or because of a failing disk.
+
+    Their photos do not count as deleted: their rows and edited captions stay.
+    """
+
+    paths: set[str] = field(default_factory=set)
+    faults: list[str] = field(default_factory=list)
+
+    def add(self, error: OSError) -> None:
+        """Remember the file of an error, unless it does not exist."""
+        if error.errno not in GONE:
+            self.paths.add(str(error.filename))
+            reason = error.strerror or str(error)
+            self.faults.append(f"{error.filename} cannot be read ({reason}); its rows in the index are kept")
+
+    def hides(self, path: str) -> bool:
+        """Whether a path is unreadable or lies in an unreadable folder."""
+        return bool(self.paths) and not self.paths.isdisjoint((path, *map(str, Path(path).parents)))
+
+
+def changed_photos(
+    roots: Sequence[str],
+    known: Known,
+    unreadable: Unreadable,
+    changes: Changes,
+    chunk: int,
+    advance: Callable[[int], None],
+) -> Iterator[list[Photo]]:
+    """Photos that are new or changed, in chunks; the first chunks are small, so that encoding starts at once."""
+    waiting: list[Photo] = []
+    size = min(chunk, FIRST_CHUNK)
+    for some in _in_pieces(_walk(roots, unreadable), FILES_PER_STEP):
+        states = [_state(photo.path, unreadable) for photo in some]
+        there = [photo for photo, state in zip(some, states) if state is not None]
+        sizes, modified = np.asarray([state for state in states if state is not None], np.int64).reshape(-1, 2).T
+        same = known.unchanged([photo.path for photo in there], sizes, modified)
+        changes.unchanged += int(same.sum())
+        advance(int(same.sum()))
+        waiting.extend(photo for photo, unchanged in zip(there, same.tolist()) if not unchanged)
+        while len(waiting) >= size:
+            yield waiting[:size]
+            waiting, size = waiting[size:], min(chunk, 2 * size)
+    if waiting:
+        yield waiting
+
+
+def _walk(roots: Sequence[str], unreadable: Unreadable) -> Iterator[Photo]:
+    """Each photo once, even if one folder lies in another: it belongs to the outermost."""
+    outermost = [root for root in dict.fromkeys(roots) if not any(_within(root, other) for other in roots)]
+    for root in outermost:
+        for path in images_in(Path(root), unreadable.add):
+            yield Photo(str(path), root)
+
+
+def _within(root: str, other: str) -> bool:
+    return root != other and Path(root).is_relative_to(other)
+
+
+def _state(path: str, unreadable: Unreadable) -> tuple[int, int] | None:
+    """Size and time of change of a file; None if it cannot be read."""
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        unreadable.add(error)
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+def _in_pieces(photos: Iterable[Photo], size: int) -> Iterator[list[Photo]]:
+    piece: list[Photo] = []
+    for photo in photos:
+        piece.append(photo)
+        if len(piece) == size:
+            yield piece
+            piece = []
+    if piece:
+        yield piece
