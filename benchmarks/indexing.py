@@ -26,9 +26,10 @@ from tellapart.images.folders import find_some_photos
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import FeatureSpec
 from tellapart.search.embedder import Embedded, Embedder, Embeds, open_embedder
-from tellapart.search.index import update_index
 from tellapart.search.local_engine import local_engine
-from tellapart.search.store import About, open_or_make
+from tellapart.search.store import open_or_make
+from tellapart.search.table import About
+from tellapart.search.update import update_index
 
 PARTS = 2
 ORIGINALS, BARE = 512, 512

@@ -19,7 +19,8 @@ import torch
 
 from tellapart.search.ann import build
 from tellapart.search.query import Searcher
-from tellapart.search.store import About, Store, open_or_make
+from tellapart.search.store import Store, open_or_make
+from tellapart.search.table import About
 
 EXACT_ROWS, EXACT_WIDTH = 100_000, 1024
 APPROXIMATE_WIDTH = 512

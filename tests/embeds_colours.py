@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tellapart.search.changes import Changes
 from tellapart.search.embedder import Embedded
-from tellapart.search.index import Changes, update_index
 from tellapart.search.local_engine import local_engine
-from tellapart.search.store import About, Store, open_or_make
+from tellapart.search.store import Store, open_or_make
+from tellapart.search.table import About
+from tellapart.search.update import update_index
 
 COLOURS = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1)}
 

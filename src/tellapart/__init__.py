@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tellapart.inference.captioning import PhotoCaptioner, load_captioner
     from tellapart.inference.matching import PhotoMatcher, load_matcher
     from tellapart.metrics.captions.score import score
-    from tellapart.search.index import Changes
+    from tellapart.search.changes import Changes
     from tellapart.search.photo_index import PhotoIndex, open_index
     from tellapart.search.query import Found
 
@@ -52,7 +52,7 @@ __all__ = [
 _MODULES = {
     "Caption": "inference.caption",
     "CaptionAttention": "inference.attention",
-    "Changes": "search.index",
+    "Changes": "search.changes",
     "Error": "core.errors",
     "Found": "search.query",
     "InputError": "core.errors",

@@ -28,7 +28,7 @@ def test_prepare_index_and_caption_see_the_same_files(every_format: Path) -> Non
     source = folder_reader.read(every_format, ReaderOptions())
     assert {image.name for image in source.images} == expected and not source.skipped
     assert {path.name for path in find_photos(every_format).photos} == expected
-    index = pytest.importorskip("tellapart.search.index", reason="an index needs LanceDB")
+    index = pytest.importorskip("tellapart.search.walk", reason="an index needs LanceDB")
     assert {path.name for path in index.images_in(every_format)} == expected
 
 

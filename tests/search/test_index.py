@@ -12,7 +12,7 @@ import pytest
 from embeds_colours import Colours, fill, paint
 from forbidden import forbid
 from tellapart.core.errors import InputError
-from tellapart.search.index import Changes
+from tellapart.search.changes import Changes
 from tellapart.search.store import Store, open_store
 
 lancedb = pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
@@ -204,17 +204,17 @@ def test_captions_mended_meanwhile_do_not_break_an_index_run(
 
 
 def test_what_cannot_be_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no index at"):
+    with pytest.raises(InputError, match="No index at"):
         open_store(str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match="is not a folder"):
         fill(tmp_path / "index", Colours(), tmp_path / "nowhere")
     with pytest.raises(InputError, match="another matcher"):
         fill(tmp_path / "index", Colours(fingerprint="other"), tmp_path)
     (tmp_path / "file").write_text("no folder")
-    with pytest.raises(InputError, match=r"no index at .*file .File exists"):
+    with pytest.raises(InputError, match=r"No index can be at .*file .File exists"):
         fill(tmp_path / "file", Colours(), tmp_path)
     lancedb.connect(tmp_path / "strange").create_table("pictures", [{"path": "a"}])
-    with pytest.raises(InputError, match="not made by `tellapart index`"):
+    with pytest.raises(InputError, match="is not an index of tellapart"):
         open_store(str(tmp_path / "strange"))
     with pytest.raises(InputError, match="is not in the index"):
         open_store(str(tmp_path / "index")).edit("/etc/passwd", "words")

@@ -12,7 +12,8 @@ from tellapart.core.errors import InputError
 from tellapart.report.sheet import write_sheet
 from tellapart.search import ann, query
 from tellapart.search.query import Filters, Found, Searcher, combined
-from tellapart.search.store import About, Store, open_or_make
+from tellapart.search.store import Store, open_or_make
+from tellapart.search.table import About
 
 pa = pytest.importorskip("pyarrow", reason="an index needs LanceDB: pip install tellapart[search]")
 pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
@@ -117,7 +118,7 @@ def test_a_large_table_gets_an_approximate_index_that_is_measured(tmp_path: Path
     for name, put in (("/p/later", store.add), ("/p/7", store.put)):
         put(row.set_column(0, "path", pa.array([name])).cast(store.schema()))
         assert {"/p/7", name} <= {one.path for one in Searcher(store).nearest(vectors[7], 5)}
-    store.tidy()
+    store.compact()
     assert ann.built(store) == made and "/p/later" in {one.path for one in Searcher(store).nearest(vectors[7], 5)}
     store.delete(["/p/later"])
     exact = Searcher(store).nearest(vectors[0], 10, exact=True)

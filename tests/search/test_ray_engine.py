@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from embeds_colours import Colours, fill, paint
-from tellapart.search.index import Changes, update_index
+from tellapart.search.changes import Changes
 from tellapart.search.ray_engine import ray_engine
-from tellapart.search.store import About, open_or_make
+from tellapart.search.store import open_or_make
+from tellapart.search.table import About
+from tellapart.search.update import update_index
 
 pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'tellapart[ray]'")

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import tyro
 
 from tellapart.search.ann import Built
-from tellapart.search.index import Changes
+from tellapart.search.changes import Changes
 from tellapart.search.photo_index import PhotoIndex
 
 SHOWN_FAULTS = 10

@@ -9,8 +9,8 @@ from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_path, write_text
 from tellapart.images.opening import UnreadableImage, open_image
 from tellapart.report.page import figure, page, row
+from tellapart.search.file_facts import inside
 from tellapart.search.query import Found
-from tellapart.search.store import inside
 
 ACROSS, SIDE, GAP, LINES = 5, 200, 12, 3
 LETTERS = 32

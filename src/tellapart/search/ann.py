@@ -1,14 +1,14 @@
-"""The approximate index of a large table: built when exact search grows slow, and measured against it.
+"""The approximate index of a large table, built when exact search becomes slow, and its measured recall.
 
-IVF with RaBitQ codes: the table is cut into cells, each vector is kept as one bit a dimension, the cells nearest the
-query are scanned, and the best of them are compared again by their full vectors. How many cells are scanned is chosen
-by measuring: as few as reach the wanted recall.
+IVF with RaBitQ codes: the table is divided into cells, and each vector is stored with one bit per dimension. A search
+scans the cells nearest to the query and compares the best rows again by their full vectors. The number of scanned cells
+is the smallest that reaches the target recall on sample queries.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,31 +19,30 @@ from tellapart.search.store import Store
 
 EXACT_BELOW = 50_000
 """Rows; fewer are searched exactly."""
-CELL = 2_500
-"""Rows a cell of the approximate index."""
+ROWS_PER_CELL = 2_500
 MOST_CELLS = 4_096
-"""Finding a row's cell takes time in proportion to their number, so tables beyond ten million get larger cells."""
+"""Finding the cell of a row takes time in proportion to their number, so larger tables get larger cells."""
 REFINE = 10
-"""Times as many rows as are asked for are compared by their full vectors."""
-WANTED_RECALL = 0.97
+"""How many times the requested rows are compared by their full vectors."""
+TARGET_RECALL = 0.97
 NEIGHBOURS = 10
 REBUILD_GROWTH = 2.0
-"""Rows may come in this many times before cells are cut anew; until then new rows join the cells there are."""
+"""The index is rebuilt when the table has grown by this factor; until then new rows join existing cells."""
 NPROBES, RECALL, ROWS = "tellapart:nprobes", "tellapart:recall", "tellapart:rows"
 
 
 @dataclass(frozen=True)
 class Built:
-    """An approximate index and what it is worth."""
+    """An approximate index and its recall."""
 
     nprobes: int
     recall: float
-    """Share of the true ten nearest that it finds."""
+    """Share of the ten nearest rows that it finds."""
     rows: int
 
 
 def built(store: Store) -> Built | None:
-    """The approximate index of a table; None where there is none."""
+    """The approximate index of a table; None if it has none."""
     facts = store.schema().field("vector").metadata or {}
     if NPROBES.encode() not in facts or not store.table.list_indices():
         return None
@@ -51,7 +50,7 @@ def built(store: Store) -> Built | None:
 
 
 def build_if_large(store: Store, queries: np.ndarray, exact_below: int = EXACT_BELOW) -> Built | None:
-    """Build, or build anew where the table has outgrown it; None where nothing had to be built.
+    """Build the index of a large table, or rebuild it after growth; None if there is nothing to build.
 
     queries [Q, E], at least two: recall is measured on these.
     """
@@ -62,16 +61,17 @@ def build_if_large(store: Store, queries: np.ndarray, exact_below: int = EXACT_B
 
 
 def build(store: Store, queries: np.ndarray) -> Built:
+    """Build the index and choose the number of scanned cells by the recall on `queries` [Q, E]."""
     from lancedb.index import IvfRq
 
     rows = len(store)
-    cells = min(max(2, rows // CELL), MOST_CELLS)
+    cells = min(max(2, rows // ROWS_PER_CELL), MOST_CELLS)
     config = IvfRq(distance_type="cosine", num_partitions=cells, max_iterations=15, sample_rate=64)
     store.table.create_index("vector", config=config, replace=True)
     truth = exact_neighbours(store, queries, NEIGHBOURS)  # [Q, 10]
-    # Chosen on every other query and reported on the rest, so that the choice does not flatter its own figure.
+    # Chosen on every other query and reported on the rest, so that the reported recall is not biased by the choice.
     nprobes = 8
-    while nprobes < cells and share_found(store, queries[::2], truth[::2], nprobes) < WANTED_RECALL:
+    while nprobes < cells and share_found(store, queries[::2], truth[::2], nprobes) < TARGET_RECALL:
         nprobes = min(cells, nprobes * 3 // 2)
     recall = round(share_found(store, queries[1::2], truth[1::2], nprobes), 4)
     facts = {NPROBES: str(nprobes), RECALL: str(recall), ROWS: str(rows)}
@@ -80,19 +80,20 @@ def build(store: Store, queries: np.ndarray) -> Built:
 
 
 def share_found(store: Store, queries: np.ndarray, truth: Sequence[np.ndarray], nprobes: int) -> float:
-    """The share of each query's true neighbours that the approximate index finds, on average."""
+    """The average share of a query's true neighbours that the approximate index finds."""
     found = [approximate(store, query, len(true), nprobes) for query, true in zip(queries, truth)]
     return float(np.mean([len(np.intersect1d(some, true)) / len(true) for some, true in zip(found, truth)]))
 
 
 def search(store: Store, query: np.ndarray, count: int, nprobes: int, where: str = "") -> Any:
-    """LanceDB's query for the nearest rows; conditions are met before the nearest are chosen."""
-    asked = store.table.search(query.astype(np.float32), vector_column_name="vector").distance_type("cosine")
-    asked = asked.nprobes(nprobes).refine_factor(REFINE).limit(count)
-    return asked.where(where, prefilter=True) if where else asked
+    """LanceDB's query for the nearest of the rows that meet a condition."""
+    request = store.table.search(query.astype(np.float32), vector_column_name="vector").distance_type("cosine")
+    request = request.nprobes(nprobes).refine_factor(REFINE).limit(count)
+    return request.where(where, prefilter=True) if where else request
 
 
 def approximate(store: Store, query: np.ndarray, count: int, nprobes: int) -> np.ndarray:
+    """`_rowid`s of the nearest rows by the approximate index."""
     found = search(store, query, count, nprobes).select(["path", "_distance"]).with_row_id(True).to_arrow()
     return np.asarray(found["_rowid"].to_numpy())
 
@@ -116,11 +117,13 @@ def as_matrix(column: Any, width: int) -> np.ndarray:
     return np.asarray(column.flatten().to_numpy(zero_copy_only=False), np.float32).reshape(-1, width)
 
 
-def sample_queries(store: Store, words: Any, count: int = 100, seed: int = 0) -> np.ndarray:
-    """What people may ask: stored images, and their captions as sentences where there are any [Q, E].
+def sample_queries(
+    store: Store, embed_texts: Callable[[Sequence[str]], np.ndarray], count: int = 100, seed: int = 0
+) -> np.ndarray:
+    """Queries as people may make them: vectors of stored images, and of their captions [Q, E].
 
-    Sentences lie apart from images in a joint space, so recall on images alone would flatter. Captions of which the
-    matcher knows no word (a captioner of another language) are no questions.
+    Texts lie apart from images in a joint space, so that recall on images alone is too high. Captions without a word
+    that the matcher knows (of a captioner in another language) are left out.
     """
     import pyarrow as pa
 
@@ -128,8 +131,8 @@ def sample_queries(store: Store, words: Any, count: int = 100, seed: int = 0) ->
     places = np.sort(np.random.default_rng(seed).choice(rows, min(count, rows), replace=False))
     found: pa.Table = store.table.take_offsets(places.tolist()).select(["vector", "caption"]).to_arrow()
     images = as_matrix(found["vector"].combine_chunks(), store.about.width)
-    asked = [images]
+    queries = [images]
     for caption in filter(None, found["caption"].to_pylist()):
         with contextlib.suppress(InputError):
-            asked.append(words([caption]))
-    return np.concatenate(asked)
+            queries.append(embed_texts([caption]))
+    return np.concatenate(queries)

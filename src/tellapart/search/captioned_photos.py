@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tellapart.core.errors import InputError
+from tellapart.core.errors import InputError, Step
 from tellapart.data.readers import Reader
 from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourceImage
 
@@ -25,15 +25,16 @@ def recognise(source: Path) -> bool:
 def read(source: Path, options: ReaderOptions) -> Source:
     """The photos of an index with the captions that people wrote."""
     # Imported here because only reading needs LanceDB: recognising a source does not.
-    from tellapart.search.store import inside, open_store
+    from tellapart.search.file_facts import inside
+    from tellapart.search.store import open_store
 
     store = open_store(str(source))
     condition = "" if options.keep_uncaptioned else "edited IS NOT NULL"
     rows = [row for batch in store.batches(COLUMNS, condition) for row in batch.to_pylist()]
     if not any(row["edited"] for row in rows):
         raise InputError(
-            f"Nobody has written a caption in the index {source} yet; edit some with `tellapart serve {source}` and "
-            "save them."
+            f"Nobody has written a caption in the index {source} yet; edit some on its page first.",
+            Step("serve", source),
         )
     root = os.path.commonpath([row["folder"] for row in rows])
     result = Source(name=source.resolve().name, root=Path(root), by_path=True)
@@ -56,7 +57,7 @@ def read(source: Path, options: ReaderOptions) -> Source:
 def _skip_others(result: Source, others: int, source: Path) -> None:
     """One entry for all: an index may hold a million photos without a written caption."""
     if others:
-        reason = "they have generated captions only; edit captions with `tellapart serve`"
+        reason = "they have generated captions only; edit captions on the page of the index"
         result.skip("image without caption", f"{others:,} photos", str(source), reason)
 
 

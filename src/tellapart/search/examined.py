@@ -40,7 +40,9 @@ def examine_file(photo: Photo) -> Examined:
     if fault := name_fault(photo.path):
         return Examined(photo, None, fault=fault)
     if inside(photo.path, photo.folder) is None:
-        return Examined(photo, None, fault=f"{photo.path} does not exist, is not a file, or links out of {photo.folder}")
+        return Examined(
+            photo, None, fault=f"{photo.path} does not exist, is not a file, or links out of {photo.folder}"
+        )
     try:
         return Examined(photo, file_facts(Path(photo.path)))
     except OSError as error:

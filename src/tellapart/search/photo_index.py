@@ -19,14 +19,16 @@ from tellapart.inference.captioning import PhotoCaptioner, load_captioner
 from tellapart.inference.matching import PhotoMatcher, load_matcher
 from tellapart.runs.bundled import lasting_name
 from tellapart.search.ann import EXACT_BELOW, NEIGHBOURS, Built, build_if_large, sample_queries
+from tellapart.search.changes import Changes
 from tellapart.search.embedder import Embedder, Embeds, open_embedder
-from tellapart.search.examine import content_of
 from tellapart.search.examined import Engine
-from tellapart.search.index import Changes, update_index
+from tellapart.search.file_facts import content_of
 from tellapart.search.local_engine import local_engine
 from tellapart.search.query import Filters, Found, Searcher, combined
 from tellapart.search.rerank import rerank as reranked
-from tellapart.search.store import About, Store, open_or_make, open_store, reject_others, store_exists
+from tellapart.search.store import Store, check_matcher, open_or_make, open_store, store_exists
+from tellapart.search.table import About
+from tellapart.search.update import update_index
 
 Model = str | os.PathLike[str]
 Day = datetime.date | str
@@ -168,7 +170,7 @@ class PhotoIndex:
         without: str | Iterable[str] = (),
     ) -> np.ndarray:
         """One vector [E] of what to find: texts and images added, others subtracted."""
-        reject_others(self.store, self.matcher.fingerprint, str(self.matcher.run.folder))
+        check_matcher(self.store, self.matcher.fingerprint, str(self.matcher.run.folder))
         unwanted = [without] if isinstance(without, str) else list(without)
         plus, minus = as_images(like)[0], as_images(unlike)[0]
         return combined(

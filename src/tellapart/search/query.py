@@ -1,4 +1,4 @@
-"""Asking an index: by a vector made of words and images, within folders and dates."""
+"""Searching an index by a vector, within folders and dates."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.search.ann import NEIGHBOURS, as_matrix, built, search
-from tellapart.search.store import Store, quoted, under
+from tellapart.search.store import Store
+from tellapart.search.table import quoted, under
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 IN_MEMORY = 512 * 1024 * 1024
-"""Bytes of vectors that are kept in memory for exact search: 130,000 of width 1024. Larger tables without an
-approximate index are read from the disk for every query."""
-SHOWN = ("path", "folder", "taken", "width", "height", "caption", "edited", "content")
+"""Bytes of vectors kept in memory for exact search: 130,000 of width 1024. Larger tables without an approximate index
+are read from disk for every query."""
+RETURNED = ("path", "folder", "taken", "width", "height", "caption", "edited", "content")
 
 
 @dataclass(frozen=True)
@@ -29,29 +30,30 @@ class Found:
 
     path: str
     score: float
-    """Cosine of its vector and the query's, or what a second matcher made of it."""
+    """Cosine with the query, or the joint score after reranking."""
     caption: str | None
-    """A person's words where there are any, the captioner's otherwise."""
+    """The edited caption if there is one, otherwise the generated one."""
     folder: str
     taken: datetime.datetime | None
     width: int
     height: int
     content: str = ""
-    """Hash of its bytes."""
+    """Hash of its bytes; equal for copies."""
 
 
 @dataclass(frozen=True)
 class Filters:
-    """Which photos may be found."""
+    """Conditions on the photos to find."""
 
     folder: str = ""
     """Only photos in this folder or one inside it."""
     after: datetime.date | None = None
-    """Taken on this day or later; photos without a date are left out."""
+    """Taken on this day or later; photos without a date do not match."""
     before: datetime.date | None = None
     """Taken before this day."""
 
     def condition(self) -> str:
+        """The condition for the table; empty if there is none."""
         parts = [under(self.folder)] if self.folder else []
         parts += [f"taken >= timestamp {quoted(f'{self.after} 00:00:00')}"] if self.after else []
         parts += [f"taken < timestamp {quoted(f'{self.before} 00:00:00')}"] if self.before else []
@@ -77,23 +79,23 @@ def _true(answers: pa.ChunkedArray) -> np.ndarray:
 
 
 def combined(plus: Sequence[np.ndarray], minus: Sequence[np.ndarray] = ()) -> np.ndarray:
-    """One direction from words and images: the sum of what is wanted less what is not, at length one [E].
+    """One query vector of length one [E]: the sum of some vectors minus the sum of others.
 
     >>> combined([np.array([1.0, 0.0]), np.array([1.0, 1.0])], [np.array([1.0, 0.0])]).round(2).tolist()
     [0.71, 0.71]
     """
     if not plus:
-        raise InputError("Nothing to search for: say words, or name an image that is like what is wanted.")
+        raise InputError("Nothing to search for; give a text, or an image that the photos should resemble.")
     total = np.sum(plus, axis=0) - (np.sum(minus, axis=0) if len(minus) else 0)
     length = float(np.linalg.norm(total))
     if length < 1e-6:
-        raise InputError("What is wanted and what is not cancel out; leave one of them away.")
+        raise InputError("The query cancels out: it adds and subtracts the same; leave one of them out.")
     return np.asarray(total / length)
 
 
 @dataclass(frozen=True)
-class _Held:
-    """A whole table in memory, as of one version."""
+class _Snapshot:
+    """A whole table in memory, at one version."""
 
     version: int
     vectors: np.ndarray  # [N, E] float32
@@ -101,12 +103,12 @@ class _Held:
 
 
 class Searcher:
-    """An index opened to be asked. Exact while it has no approximate index; safe to ask from several threads."""
+    """Searches an index: exactly while it has no approximate index. Safe to use from several threads."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._held: _Held | None = None
-        self._reading = threading.Lock()
+        self._snapshot: _Snapshot | None = None
+        self._lock = threading.Lock()
 
     def nearest(
         self, query: np.ndarray, count: int = NEIGHBOURS, filters: Filters | None = None, exact: bool = False
@@ -116,47 +118,47 @@ class Searcher:
         approximate = None if exact else built(self.store)
         if approximate is None and len(self.store) * self.store.about.width * 4 <= IN_MEMORY:
             return self._in_memory(query, count, filters)
-        asked = search(self.store, query, count, approximate.nprobes if approximate else 1, filters.condition())
+        request = search(self.store, query, count, approximate.nprobes if approximate else 1, filters.condition())
         if approximate is None:
-            asked = asked.bypass_vector_index()
-        rows = asked.select([*SHOWN, "_distance"]).to_arrow().to_pylist()
+            request = request.bypass_vector_index()
+        rows = request.select([*RETURNED, "_distance"]).to_arrow().to_pylist()
         return [_found(row, 1 - row["_distance"]) for row in rows]
 
     def _in_memory(self, query: np.ndarray, count: int, filters: Filters) -> list[Found]:
-        held = self._hold()
-        scores = held.vectors @ query.astype(np.float32)  # [N]
+        snapshot = self._current()
+        scores = snapshot.vectors @ query.astype(np.float32)  # [N]
         if filters != Filters():
-            scores = np.where(filters.mask(held.facts), scores, -np.inf)
+            scores = np.where(filters.mask(snapshot.facts), scores, -np.inf)
         count = min(count, int(np.isfinite(scores).sum()))
         best = np.argpartition(-scores, count - 1)[:count] if 0 < count < len(scores) else np.arange(len(scores))
         best = best[np.argsort(-scores[best], kind="stable")][:count]
-        rows = held.facts.take(best).to_pylist()
+        rows = snapshot.facts.take(best).to_pylist()
         return [_found(row, float(scores[place])) for row, place in zip(rows, best.tolist())]
 
-    def _hold(self) -> _Held:
-        with self._reading:  # so that many clients wait for one reading instead of each reading for itself
+    def _current(self) -> _Snapshot:
+        with self._lock:  # one thread reads the table while the others wait
             version = self.store.version
-            if self._held is None or self._held.version != version:
-                self._held = None
-                self._held = _read(self.store, version)
-            return self._held
+            if self._snapshot is None or self._snapshot.version != version:
+                self._snapshot = None
+                self._snapshot = _read(self.store, version)
+            return self._snapshot
 
 
-def _read(store: Store, version: int) -> _Held:
+def _read(store: Store, version: int) -> _Snapshot:
     import pyarrow as pa
 
     vectors = np.empty((len(store), store.about.width), np.float32)
     pieces: list[pa.RecordBatch] = []
     filled = 0
-    for batch in store.batches([*SHOWN, "vector"]):
+    for batch in store.batches([*RETURNED, "vector"]):
         some = as_matrix(batch["vector"], store.about.width)
-        if filled + len(some) > len(vectors):  # rows came in while this was read
+        if filled + len(some) > len(vectors):  # rows were added while this was read
             vectors = np.concatenate([vectors[:filled], np.empty_like(some)])
         vectors[filled : filled + len(some)] = some
         filled += len(some)
-        pieces.append(batch.select(list(SHOWN)))
-    schema = pa.schema([store.schema().field(name) for name in SHOWN])
-    return _Held(version, vectors[:filled], pa.Table.from_batches(pieces, schema).combine_chunks())
+        pieces.append(batch.select(list(RETURNED)))
+    schema = pa.schema([store.schema().field(name) for name in RETURNED])
+    return _Snapshot(version, vectors[:filled], pa.Table.from_batches(pieces, schema).combine_chunks())
 
 
 def _found(row: dict[str, Any], score: float) -> Found:

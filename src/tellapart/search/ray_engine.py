@@ -1,5 +1,7 @@
-"""Photos examined by Ray Data, on however many workers a cluster has. Every worker must see the folders by the same
-path (a shared file system); only this process writes the index."""
+"""Encoding photos for an index with Ray Data, on the workers of a cluster.
+
+Every worker must have the folders under the same path (a shared file system). Only this process writes the index.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,16 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.search.embedder import Embeds
-from tellapart.search.examine import FileFacts
 from tellapart.search.examined import Engine, Examined, Photo
+from tellapart.search.file_facts import FileFacts
 from tellapart.search.local_engine import examine_all
 
-AT_ONCE = 65_536
-"""Photos handed to the cluster together: their paths are all that this process holds of them."""
+PHOTOS_PER_JOB = 65_536
+"""Photos given to the cluster together; this process holds their paths only."""
 
 
 class RayWorker:
-    """One worker's model, opened once; Ray Data calls it with a chunk of photos."""
+    """The models of one worker, opened once; Ray Data calls it with a chunk of photos."""
 
     def __init__(self, make: Callable[[], Embeds], contents: np.ndarray) -> None:
         self.embedder, self.contents = make(), contents
@@ -34,22 +36,22 @@ class RayWorker:
         examined = examine_all(photos, self.embedder, self.contents)
         empty = np.zeros(self.embedder.width, np.float32)
         vectors = np.stack([empty if one.vector is None else one.vector for one in examined])
-        return {"row": np.asarray([_written(one) for one in examined], object), "vector": vectors}
+        return {"row": np.asarray([_as_json(one) for one in examined], object), "vector": vectors}
 
 
 def ray_engine(make: Callable[[], Embeds], contents: np.ndarray, workers: int, chunk: int, gpus: float = 0) -> Engine:
-    """`make` opens the models, on each worker; `chunk` photos are examined, and kept, together."""
+    """An engine on Ray; each worker opens its models with `make` and takes `chunk` photos at a time."""
     try:
         ray = importlib.import_module("ray")
         data = importlib.import_module("ray.data")
     except ImportError as error:
-        raise InputError("--engine ray needs Ray; run `pip install 'tellapart[ray]'`.") from error
+        raise InputError("`engine='ray'` needs Ray; run `pip install 'tellapart[ray]'`.") from error
     if not ray.is_initialized():
         ray.init(log_to_driver=False, include_dashboard=False)
 
     def engine(chunks: Iterator[list[Photo]]) -> Iterator[list[Examined]]:
         photos = itertools.chain.from_iterable(chunks)
-        while some := list(itertools.islice(photos, AT_ONCE)):
+        while some := list(itertools.islice(photos, PHOTOS_PER_JOB)):
             blocks = max(1, -(-len(some) // chunk))
             examined = data.from_items([asdict(photo) for photo in some], override_num_blocks=blocks).map_batches(
                 RayWorker,
@@ -64,8 +66,8 @@ def ray_engine(make: Callable[[], Embeds], contents: np.ndarray, workers: int, c
     return engine
 
 
-def _written(one: Examined) -> str:
-    """All but the vector as JSON, which Ray's blocks hold whatever is missing in it."""
+def _as_json(one: Examined) -> str:
+    """Everything but the vector as JSON, which a block of Ray can hold even if fields are missing."""
     facts = None if one.facts is None else asdict(one.facts)
     if facts is not None and facts["taken"] is not None:
         facts["taken"] = facts["taken"].isoformat()
@@ -73,8 +75,8 @@ def _written(one: Examined) -> str:
     return json.dumps(plain | {"seen": one.vector is not None})
 
 
-def _examined(written: str, vector: np.ndarray) -> Examined:
-    row = json.loads(written)
+def _examined(text: str, vector: np.ndarray) -> Examined:
+    row = json.loads(text)
     facts = row["facts"]
     if facts is not None and facts["taken"] is not None:
         facts["taken"] = datetime.datetime.fromisoformat(facts["taken"])

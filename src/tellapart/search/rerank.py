@@ -12,8 +12,8 @@ from tellapart.core.errors import InputError
 from tellapart.inference.matching import PhotoMatcher
 from tellapart.inference.texts import as_texts
 from tellapart.models.matchers.ensemble import average_scores
+from tellapart.search.file_facts import inside
 from tellapart.search.query import Found
-from tellapart.search.store import inside
 
 BATCH = 32
 

@@ -1,4 +1,4 @@
-"""Rows of an index from examined photos. Vectors and captions of known bytes are copied from the rows that have them."""
+"""Rows of an index from examined photos. Vectors and captions of known bytes are copied from existing rows."""
 
 from __future__ import annotations
 

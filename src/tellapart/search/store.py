@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tellapart.core.errors import InputError, Step
-from tellapart.search.examine import inside
+from tellapart.search.file_facts import inside
 from tellapart.search.table import FACTS, TABLE, About, listed, quoted, schema
 
 if TYPE_CHECKING:

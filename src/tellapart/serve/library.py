@@ -20,7 +20,9 @@ from tellapart.search.ann import as_matrix
 from tellapart.search.embedder import Embedder
 from tellapart.search.photo_index import PhotoIndex
 from tellapart.search.query import Filters, Found, Searcher
-from tellapart.search.store import FACTS, inside, reject_others
+from tellapart.search.file_facts import inside
+from tellapart.search.store import check_matcher
+from tellapart.search.table import FACTS
 from tellapart.serve.cache import LRUCache
 
 PHOTO_ID = r"^[0-9a-f]{32}$"
@@ -61,7 +63,7 @@ class PhotoLibrary:
     def __init__(self, index: PhotoIndex) -> None:
         self.index, self.store, self.searcher = index, index.store, Searcher(index.store)
         self.embedder = Embedder(index.matcher, index.captioner)
-        reject_others(self.store, self.embedder.fingerprint, str(index.matcher.run.folder))
+        check_matcher(self.store, self.embedder.fingerprint, str(index.matcher.run.folder))
         self._files: LRUCache[tuple[str, str]] = LRUCache(CACHED_FILES)
         self._newest: tuple[int, list[Photo]] = (-1, [])
         self._write_lock = threading.Lock()
