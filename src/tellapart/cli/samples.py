@@ -1,7 +1,7 @@
-"""The bundled captioner on the photos that come with scikit-image: for the demo, and as a page of docs.
+"""Captions of the sample photos of scikit-image by the bundled captioner: for the demo, and as a page of docs.
 
-`python -m tellapart.cli.samples --out docs/sample-captions.md` writes the page. Only images that lie inside
-scikit-image's wheel are used, so that nothing is downloaded; its drawings and test patterns are no photos and left out.
+`python -m tellapart.cli.samples --out docs/sample-captions.md` writes the page. It uses only images in the wheel of
+scikit-image, so that nothing is downloaded, and not its drawings and test patterns, which are not photos.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EVERYDAY: dict[str, str] = {
     "motorcycle_left.png": "a red motorcycle in a garage",
     "rocket.jpg": "a rocket on its launch pad at night",
 }
-"""Photos of things that captions speak of."""
+"""Photos of things that captions usually describe."""
 OTHERS: dict[str, str] = {
     "brick.png": "a pavement of bricks; black and white",
     "cell.png": "a cell under a microscope; black and white",
@@ -42,24 +42,26 @@ OTHERS: dict[str, str] = {
     "retina.jpg": "a retina",
     "text.png": "formulas written by hand; black and white",
 }
-"""Textures, instruments' images and writing: far from what a captioner has learned."""
+"""Textures, images of instruments and writing: unlike the training images of a captioner."""
 
 ABOUT = (
-    "What the captioner in the package says of every photo that comes inside scikit-image's wheel: the likeliest",
-    "sentence that a beam of three finds, none chosen or mended. Written by",
+    "Captions that the bundled captioner generates for every photo in the wheel of scikit-image: the likeliest",
+    "caption of a beam search of width three, none selected or edited. Written by",
     "`python -m tellapart.cli.samples --out docs/sample-captions.md`, which `make docs` runs.",
 )
 
 
 def sample_photos(names: Sequence[str]) -> list[Path]:
-    """Files of scikit-image's sample photos, as installed."""
+    """Paths of the installed sample photos."""
     found = importlib.util.find_spec("skimage")
     if found is None or found.origin is None:
         raise InputError("The sample photos come with scikit-image; run `pip install 'tellapart[demo]'`.")
     photos = [Path(found.origin).parent / "data" / name for name in names]
     missing = [photo.name for photo in photos if not photo.is_file()]
     if missing:
-        raise InputError(f"This scikit-image brings no {', '.join(missing)}; run `pip install scikit-image==0.26.0`.")
+        raise InputError(
+            f"This version of scikit-image has no {', '.join(missing)}; run `pip install scikit-image==0.26.0`."
+        )
     return photos
 
 
@@ -71,9 +73,9 @@ def sample_captions(photos: Sequence[Path], captioner: str = "bundled:captioner"
 
 
 def as_page(captions: dict[str, str]) -> str:
-    """Markdown: every sample photo with what it shows and what the captioner says."""
-    lines = ["# Sample photos, told", "", *ABOUT]
-    for title, shown in (("Everyday things", EVERYDAY), ("Far from what it has learned", OTHERS)):
+    """Markdown: every sample photo with what it shows and its caption."""
+    lines = ["# Captions of sample photos", "", *ABOUT]
+    for title, shown in (("Everyday things", EVERYDAY), ("Unlike its training images", OTHERS)):
         lines += ["", f"## {title}", "", "| photo | what it shows | caption |", "|---|---|---|"]
         lines += [f"| {name.partition('.')[0]} | {what} | {captions[name]} |" for name, what in shown.items()]
     return "\n".join(lines) + "\n"
@@ -84,7 +86,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="the page to write")
     options = parser.parse_args()
     if not is_bundled("captioner"):
-        print(f"{options.out} is not written: this installation brings no captioner of its own.")
+        print(f"{options.out} is not written: this installation has no bundled captioner.")
         return 0
     names = [*EVERYDAY, *OTHERS]
     return exit_code(lambda: write_text(options.out, as_page(dict(zip(names, sample_captions(sample_photos(names)))))))

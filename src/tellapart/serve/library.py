@@ -18,9 +18,9 @@ import numpy as np
 from tellapart.core.errors import InputError
 from tellapart.search.ann import as_matrix
 from tellapart.search.embedder import Embedder
+from tellapart.search.file_facts import inside
 from tellapart.search.photo_index import PhotoIndex
 from tellapart.search.query import Filters, Found, Searcher
-from tellapart.search.file_facts import inside
 from tellapart.search.store import check_matcher
 from tellapart.search.table import FACTS
 from tellapart.serve.cache import LRUCache
