@@ -40,7 +40,7 @@ def make_world(folder: Path) -> Path:
     with contextlib.redirect_stdout(io.StringIO()):
         prepare(PrepareOptions(str(folder / "photos"), folder / "pack", min_count=1, nouns=False))
     extract(ExtractOptions(folder / "pack", kind="vector,grid", progress=False))
-    captioner = ("sampling.batch=4", "epochs=12", "optimiser.rate=0.01", "model.dropout=0")
+    captioner = ("sampling.batch=4", "epochs=12", "optimiser.lr=0.01", "model.dropout=0")
     for name, recipe, changes in (
         ("nt", "neuraltalk2", ("model.hidden=16", *captioner)),
         ("aa", "adaptive-attention", ("model.hidden=16", *captioner)),

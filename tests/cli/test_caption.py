@@ -215,7 +215,7 @@ def test_fine_tuning_on_ones_own_images(tmp_path: Path, world: Path, capsys: pyt
     assert main(["prepare", str(mine), "--out", str(tmp_path / "pack"), "--vocabulary-from", nt, "--no-nouns"]) == 0
     assert Pack(tmp_path / "pack").vocabulary.words == open_run(nt).vocabulary.words
     assert main(["extract", str(tmp_path / "pack"), "--kind", "vector", "--resize", "squash", "--no-progress"]) == 0
-    start = ["--set", f"nt.start={nt}", "nt.epochs=1", "nt.optimiser.rate=0"]
+    start = ["--set", f"nt.start={nt}", "nt.epochs=1", "nt.optimiser.lr=0"]
     for recipe, more in ((nt, []), ("neuraltalk2", ["nt.model.hidden=16", "nt.model.dropout=0"])):
         out = tmp_path / Path(recipe).name
         data = ["--data", str(tmp_path / "pack"), "--out", str(out), "--quiet"]

@@ -136,7 +136,7 @@ def test_mistakes_get_a_sentence(
     arguments: list[str], said: str, world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if not (world / "other").is_dir():
-        train(world, "other", "vse++", "epochs=1", "optimiser.rate=0.01")
+        train(world, "other", "vse++", "epochs=1", "optimiser.lr=0.01")
     extra = ["--captioner", "none"] if arguments[0] == "index" else []
     assert main([argument.format(world=world) for argument in arguments] + extra) == 1
     assert said in capsys.readouterr().err

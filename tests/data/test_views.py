@@ -112,7 +112,7 @@ def backbone_recipe() -> Recipe:
         model=LTDBaseline(embedding=8, word_width=8, backbone="efficientnet-lite0"),
         objective=Ranking(Contrast("info-nce", temperature=0.05)),
         sampling=Sampling(batch=4, steps=2, pixels=32, cut=0.5, flip=True),
-        optimiser=Optimiser(rate=1e-3),
+        optimiser=Optimiser(lr=1e-3),
         epochs=1,
         evaluation="retrieval",
         monitor="rsum",

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 
 from small_recipes import small_pack, small_recipe
 from tellapart.runs.recipe import Recipe
-from tellapart.runs.registry import override
+from tellapart.runs.overrides import override
 from tellapart.training import loop
 from tellapart.training.train import TrainSettings, train_recipe
 

@@ -13,7 +13,8 @@ from tellapart.cli.evaluate import EvaluateOptions, evaluate
 from tellapart.papers.grounded_captioning.recipes import PUBLISHED, RECIPES, REWARDS, SUPERVISIONS, TEACHERS
 from tellapart.papers.recipes import RECIPES as ALL
 from tellapart.runs.recipe import Recipe
-from tellapart.runs.registry import override, recipe_from_plain, to_plain
+from tellapart.runs.overrides import override
+from tellapart.runs.registry import recipe_from_plain, to_plain
 from tellapart.training.train import TrainSettings, train_recipe
 
 TINY = {"SCAN": {"embedding": 8, "word_width": 8}, "UpDown": {"hidden": 8, "attention": 8}}

@@ -39,7 +39,7 @@ def test_the_four_stages_are_the_papers() -> None:
     text, rebuilt, images, last = FULL
     assert [stage.sampling.what for stage in FULL] == ["texts", "texts", "images", "images"]
     assert [stage.epochs * stage.sampling.steps for stage in FULL] == [5000, 6000, 50, 100]
-    assert [stage.optimiser.rate for stage in FULL] == [1e-4, 1e-4, 1e-5, 1e-5]
+    assert [stage.optimiser.lr for stage in FULL] == [1e-4, 1e-4, 1e-5, 1e-5]
     assert text.objective.reconstruction == 0 and rebuilt.objective.reconstruction == 1
     assert images.objective.reconstruction == 0 and last.objective.reconstruction == 1
     assert images.objective.margin == 0.2 and all(stage.sampling.batch == 256 for stage in FULL)

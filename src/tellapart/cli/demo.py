@@ -28,14 +28,14 @@ MATCHER = (
     "base.model.word_width=64",
     "base.epochs=14",
     "base.schedule.every=10",
-    "base.optimiser.rate=1e-3",
+    "base.optimiser.lr=1e-3",
     "base.sampling.batch=64",
     # Similar scenes are all hard negatives: training on the hardest one alone does not converge.
     "base.objective.contrast.loss=info-nce",
     "base.objective.contrast.temperature=0.05",
     "base.objective.contrast.reduction=mean",
 )
-CAPTIONER = ("aa.model.hidden=256", "aa.epochs=8", "aa.optimiser.rate=1e-3", "aa.patience=0")
+CAPTIONER = ("aa.model.hidden=256", "aa.epochs=8", "aa.optimiser.lr=1e-3", "aa.patience=0")
 
 
 def demo(out: Path, count: int = 600) -> Path:

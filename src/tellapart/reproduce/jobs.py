@@ -18,7 +18,7 @@ from tellapart.reproduce.later_measures import LATER
 from tellapart.reproduce.measured import SPLIT
 from tellapart.reproduce.table import Row, Table
 from tellapart.runs.recipe import Recipe, Stage
-from tellapart.runs.registry import override
+from tellapart.runs.overrides import override
 from tellapart.training.needed_stages import finished_stages, rests_on
 
 FIRST_STAGES = "first stages of "

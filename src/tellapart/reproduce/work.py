@@ -18,7 +18,7 @@ from tellapart.reproduce.jobs import Job
 from tellapart.reproduce.measured import SPLIT, Measured
 from tellapart.reproduce.measures import MEASURES, SECONDS
 from tellapart.runs.registry import to_plain
-from tellapart.runs.run import Run, open_run
+from tellapart.runs.run import Run, open_run, read_recipe
 from tellapart.training.train import TrainSettings, train_recipe
 
 
@@ -126,7 +126,8 @@ def add_run(folder: Path, bench: Bench, measures: tuple[str, ...], device: str =
             f"({pack.fingerprint}); give the pack it was trained on."
         )
     features = run.data["features"]["name"] if run.data["features"] else None
-    key = job_key(run.recipe, pack.fingerprint, features)
-    job = Job(f"added from {folder.name}", run.recipe, recipe_hash(run.recipe), features, key, measures)
+    recipe = read_recipe(folder)
+    key = job_key(recipe, pack.fingerprint, features)
+    job = Job(f"added from {folder.name}", recipe, recipe_hash(recipe), features, key, measures)
     _measure(run, job, bench, device, time.monotonic())
     return key

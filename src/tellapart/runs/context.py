@@ -1,41 +1,103 @@
-"""A finished run and a pack, joined: what an evaluation needs to feed the run's model."""
+"""What evaluations and objectives need besides a model: a pack, its features and how batches are made of them."""
 
 from __future__ import annotations
 
-import torch
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from tellapart.core.errors import InputError
+import torch
+from torch import nn
+
+from tellapart.core.errors import InputError, Step
 from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
-from tellapart.data.views import Views
+from tellapart.data.sampling import Sampling
+from tellapart.models.inputs import ModelInputs
 from tellapart.objectives.context import Context
-from tellapart.runs.run import Run, inputs_for
+from tellapart.runs.run import Run, inputs_for, open_run
+from tellapart.text.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class ContextBuilder:
+    """Makes the `Context` of each stage that reads the same pack and features."""
+
+    pack: Pack
+    store: FeatureStore | None
+    device: torch.device
+    resident: bool = False
+    """Keep all features on the device."""
+    width_multiple: int = 1
+    """Captions are padded to a multiple of this many tokens."""
+    models: dict[str, nn.Module] = field(default_factory=dict)
+    """Finished models of earlier stages; a stage that ends adds its own."""
+
+    def context(self, sampling: Sampling) -> Context:
+        """The context of a stage that learns; its objective may open other runs."""
+        features = None if self.store is None else {**self.store.facts, "rows": self.store.most_rows}
+        inputs = inputs_for(self.pack.vocabulary, features, load_pretrained=True)
+        return self._context(sampling, inputs, self._load_run)
+
+    def evaluation_context(self, sampling: Sampling, inputs: ModelInputs) -> Context:
+        """The context of a finished model: images as they are, whole captions, and the columns that the pack has."""
+        columns = tuple(name for name in sampling.columns if self.pack.has_column(name))
+        whole = replace(sampling, columns=columns, longest=None, cut=1.0, flip=False)
+        return self._context(replace(whole, split=Sampling.split), inputs, None)
+
+    def _context(
+        self,
+        sampling: Sampling,
+        inputs: ModelInputs,
+        load_run: Callable[[str], tuple[nn.Module, Vocabulary]] | None,
+    ) -> Context:
+        return Context(
+            pack=self.pack,
+            inputs=inputs,
+            batches=Batches(
+                self.pack,
+                self.store,
+                sampling.columns,
+                self.device,
+                longest=sampling.longest,
+                resident=self.resident,
+                views=sampling.views,
+                width_multiple=self.width_multiple,
+            ),
+            store=self.store,
+            device=self.device,
+            train_split=sampling.split,
+            models=self.models,
+            load_run=load_run,
+        )
+
+    def _load_run(self, name: str) -> tuple[nn.Module, Vocabulary]:
+        run = open_run(name, device=self.device)
+        return run.model, run.vocabulary
 
 
 def context_for(run: Run, pack: Pack, features: str | None = None, device: str = "cpu") -> Context:
-    """What an evaluation of a run on a pack needs; refuses a pack whose words or features are not the run's."""
+    """The context to evaluate a run on a pack; raises if the pack's vocabulary or features are not the run's."""
     if pack.vocabulary.words != run.vocabulary.words:
         raise InputError(
-            f"{pack.folder} was prepared with another vocabulary than {run.folder}; prepare it with "
-            f"--vocabulary-from {run.folder}."
+            f"{pack.folder} was prepared with another vocabulary than {run.folder}; prepare it again with that one.",
+            Step("prepare", "SOURCE", out="PACK", vocabulary_from=run.folder),
         )
     trained_on = run.data["features"]
-    store = None
-    if trained_on is not None:
-        store = FeatureStore(pack.feature_folder(features or trained_on["name"]))
-        if (store.kind, store.width) != (trained_on["kind"], trained_on["width"]):
-            raise InputError(
-                f"{store.folder} is {store.kind} of width {store.width}, but {run.folder} was trained on "
-                f"{trained_on['name']}, {trained_on['kind']} of width {trained_on['width']}; extract the same, "
-                "or name others with --features."
-            )
-    sampling = run.last_stage.sampling
-    columns = tuple(name for name in sampling.columns if pack.has_column(name))
-    return Context(
-        pack=pack,
-        inputs=inputs_for(run.vocabulary, trained_on, load_pretrained=False),
-        batches=Batches(pack, store, columns, device, None, views=Views(sampling.pixels)),
-        store=store,
-        device=torch.device(device),
-    )
+    store = None if trained_on is None else _store_like(run, trained_on, pack, features)
+    builder = ContextBuilder(pack, store, torch.device(device))
+    inputs = inputs_for(run.vocabulary, trained_on, load_pretrained=False)
+    return builder.evaluation_context(run.last_stage.sampling, inputs)
+
+
+def _store_like(run: Run, trained_on: dict[str, Any], pack: Pack, name: str | None) -> FeatureStore:
+    store = FeatureStore(pack.feature_folder(name or trained_on["name"]))
+    if (store.kind, store.width) != (trained_on["kind"], trained_on["width"]):
+        raise InputError(
+            f"{store.folder} has {store.kind} features of width {store.width}, but {run.folder} was trained on "
+            f"{trained_on['name']}, {trained_on['kind']} features of width {trained_on['width']}. Extract the same, or "
+            "name others with `features`.",
+            Step("extract", pack.folder, like=run.folder),
+        )
+    return store

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tellapart.core.fields import renamed
 from tellapart.data.sampling import LATER, Sampling
 
 
@@ -12,14 +13,14 @@ from tellapart.data.sampling import LATER, Sampling
 class Optimiser:
     kind: str = "adam"
     """adam, adamw, adamp or sgd."""
-    rate: float = 2e-4
+    lr: float = field(default=2e-4, metadata=renamed("rate"))
     """Learning rate before the schedule."""
     betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
     momentum: float = 0.0
     """For sgd."""
     scaled: tuple[tuple[str, float], ...] = ()
-    """(prefix of parameter names, factor): these parameters learn at `rate` times factor."""
+    """(prefix of parameter names, factor): these parameters learn at `lr` times factor."""
 
 
 @dataclass(frozen=True)

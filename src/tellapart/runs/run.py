@@ -1,14 +1,14 @@
-"""A run folder: all that is needed to use a trained model, and nothing of the data it was trained on.
+"""A run folder: everything needed to use a trained model, and nothing of the data it was trained on.
 
 RUN/
   recipe.json          the recipe with every override
   vocabulary.json
   data.json            the pack's name and fingerprint, the features' name, kind, width and how they were made
-  model.safetensors    the last stage's model; written when that has ended
+  model.safetensors    the last stage's model; written when it has ended
   stages/              NAME.safetensors: a stage's model, written when it has ended; NAME.best.safetensors until then;
-                       NAME.objective.safetensors: what the objective itself has learned, where that is handed on
+                       NAME.objective.safetensors: what the objective has learned, where later stages take it over
   log.jsonl
-  checkpoints/         what --resume reads; removed when the run is whole
+  checkpoints/         what resuming reads; removed when the run is finished
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ from tellapart.text.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Run:
-    """An opened run: its model, rebuilt and loaded, and what it needs to be fed."""
+    """An opened run: its model with its weights, and what its inputs must be."""
 
     folder: Path
     recipe: Recipe
+    """Objectives stay as stored, since a model is used without them; `read_recipe` reads them."""
     data: dict[str, Any]
     vocabulary: Vocabulary
     model: nn.Module
@@ -48,28 +49,30 @@ class Run:
 
     @property
     def last_stage(self) -> Stage:
+        """The recipe's last stage."""
         return self.recipe.stages[-1]
 
 
 def save_weights(model: nn.Module, path: Path) -> None:
+    """Write a model's weights, replacing the file at once."""
     with atomic_path(path) as partial:
         save_file({k: v.detach().cpu().contiguous().clone() for k, v in model.state_dict().items()}, partial)
 
 
 def load_weights(model: nn.Module, path: Path) -> None:
-    """Weights stored in half precision are widened to the model's own."""
+    """Read weights into a model; half precision is widened to the model's own."""
     model.load_state_dict(renamed_weights(load_file(path)))
 
 
 def slim_run(folder: Path | str, out: Path) -> Path:
-    """A copy of a finished run to hand out: float16 weights of the last stage, no log, no earlier stages."""
+    """Copy a finished run with float16 weights of its last stage, without its log and earlier stages; returns `out`."""
     folder = run_folder(folder)
-    open_run(folder)  # refuses what is no finished run
+    open_run(folder)  # raises if this is not a finished run
     weights = {}
     for name, value in renamed_weights(load_file(folder / "model.safetensors")).items():
         half = value.half() if value.is_floating_point() else value
         if not torch.equal(torch.isfinite(half), torch.isfinite(value)):
-            raise InputError(f"{folder}: the weights '{name}' are too large for float16; it cannot be made slimmer.")
+            raise InputError(f"{folder}: the weights '{name}' are too large for float16.")
         weights[name] = half.contiguous()
     with atomic_folder(out) as partial:
         for name in ("recipe.json", "vocabulary.json", "data.json"):
@@ -79,7 +82,7 @@ def slim_run(folder: Path | str, out: Path) -> Path:
 
 
 def stage_path(folder: Path, stage: str) -> Path:
-    """Where a run keeps the weights that a stage ended with; there is no such file before."""
+    """Where a run keeps the weights that a stage ended with; the file is written when the stage ends."""
     return folder / "stages" / f"{stage}.safetensors"
 
 
@@ -89,7 +92,7 @@ def best_path(folder: Path, stage: str) -> Path:
 
 
 def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore | None) -> None:
-    """Write everything but the weights."""
+    """Write everything of a run folder but the weights."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "recipe.json", to_plain(recipe))
     pack.vocabulary.save(folder / "vocabulary.json")
@@ -103,7 +106,7 @@ def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore |
 
 
 def forget_run(folder: Path) -> None:
-    """Take back `describe_run` where nothing has been learned yet; what has been learned, and any other file, stays."""
+    """Undo `describe_run` where nothing has been trained yet; weights and any other files stay."""
     if any((folder / name).exists() for name in ("checkpoints", "stages", "model.safetensors")) or not folder.is_dir():
         return
     for name in ("recipe.json", "vocabulary.json", "data.json", "log.jsonl"):
@@ -113,25 +116,32 @@ def forget_run(folder: Path) -> None:
 
 
 def inputs_for(vocabulary: Vocabulary, features: dict[str, Any] | None, load_pretrained: bool) -> ModelInputs:
+    """What a model is built for: its vocabulary, and the width and number of feature rows."""
     facts = features or {"width": 0, "rows": 0}
     return ModelInputs(vocabulary, int(facts["width"]), int(facts["rows"]), load_pretrained)
 
 
-def open_run(folder: Path | str, stage: str | None = None, device: torch.device | str = "cpu") -> Run:
-    """Rebuild a run's model from its folder alone; `stage` picks the model an earlier stage ended with.
+def read_recipe(folder: Path | str, objectives: bool = True) -> Recipe:
+    """The recipe of a run folder; without `objectives`, they stay as stored and their classes are not imported."""
+    folder = run_folder(folder)
+    if not (folder / "recipe.json").is_file():
+        raise InputError(f"{folder} is not a run folder: it has no recipe.json. Train a recipe to make one.")
+    return recipe_from_plain(read_json(folder / "recipe.json"), objectives)
 
-    `bundled:captioner` and `bundled:matcher` are the runs that came with the package.
+
+def open_run(folder: Path | str, stage: str | None = None, device: torch.device | str = "cpu") -> Run:
+    """A run's model, rebuilt from its folder alone; `stage` picks the model that an earlier stage ended with.
+
+    `bundled:captioner` and `bundled:matcher` are the runs that come with the package.
     """
     folder = run_folder(folder)
+    recipe = read_recipe(folder, objectives=False)
     weights = folder / "model.safetensors" if stage is None else stage_path(folder, stage)
-    if not (folder / "recipe.json").is_file():
-        raise InputError(f"{folder} is not a run folder: it has no recipe.json. Make one with `tellapart train`.")
-    recipe = recipe_from_plain(read_json(folder / "recipe.json"))
     described = model_stage(recipe, stage)
     if not weights.is_file() and (folder / "model.safetensors").is_file():
-        raise InputError(f"{folder} has no {weights.name}: it was trained, or handed out, without stage '{stage}'.")
+        raise InputError(f"{folder} has no {weights.name}: it was trained, or copied, without stage '{stage}'.")
     if not weights.is_file():
-        raise InputError(f"{folder} has no {weights.name}: its training has not finished. Go on with `--resume`.")
+        raise InputError(f"{folder} has no {weights.name}: its training has not finished. Resume it first.")
     data = read_json(folder / "data.json")
     vocabulary = Vocabulary.load(folder / "vocabulary.json")
     model = described.model.build(inputs_for(vocabulary, data["features"], load_pretrained=False))
@@ -140,7 +150,7 @@ def open_run(folder: Path | str, stage: str | None = None, device: torch.device 
 
 
 def model_stage(recipe: Recipe, name: str | None = None) -> Stage:
-    """The stage that says what the model of stage `name` (the last one by default) is built like."""
+    """The stage whose `model` describes the model that stage `name` (default: the last) ends with."""
     names = [stage.name for stage in recipe.stages]
     if name is not None and name not in names:
         raise InputError(f"This recipe has no stage '{name}'; it has {', '.join(names)}.")
@@ -153,17 +163,18 @@ def model_stage(recipe: Recipe, name: str | None = None) -> Stage:
             index = names.index(start)
         else:
             raise InputError(
-                f"Stage '{names[index]}' has no model and starts from '{start}', which is no stage before it."
+                f"Stage '{names[index]}' has no model and starts from '{start}', which is not an earlier stage."
             )
     return recipe.stages[index]
 
 
-def with_described_model(recipe: Recipe, open_: Any) -> Recipe:
-    """Stages that start from a run folder and name no model get its model written in: the new run stands alone."""
+def with_described_model(recipe: Recipe) -> Recipe:
+    """The recipe in which stages that start from a run folder and have no model get that run's: the new run then needs
+    no other folder."""
     names = {stage.name for stage in recipe.stages}
     stages = []
     for stage in recipe.stages:
         if stage.model is None and stage.start not in names | {"fresh", "previous"}:
-            stage = replace(stage, model=open_(stage.start).model_stage.model)
+            stage = replace(stage, model=open_run(stage.start).model_stage.model)
         stages.append(stage)
     return replace(recipe, stages=tuple(stages))

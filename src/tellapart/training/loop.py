@@ -101,7 +101,7 @@ def train_stage(
         if group().is_main:
             if runtime.log:
                 row = {"stage": stage.name, "epoch": position.epoch - 1, "total": position.total}
-                runtime.log.write(**row, **means, **judged, rate=float(learner.optimiser.param_groups[0]["lr"]))
+                runtime.log.write(**row, **means, **judged, lr=float(learner.optimiser.param_groups[0]["lr"]))
             shown = "  ".join(f"{name} {value:.4g}" for name, value in judged.items())
             runtime.progress.line(f"{title}  {shown}  ({spent:.1f} s, {waited / spent:.1%} waiting for data)")
             if time.monotonic() - learner.saved > runtime.save_every or _has_ended(stage, position):
@@ -148,11 +148,11 @@ def _can_be_replayed(stage: Stage, objective: nn.Module, context: Context) -> bo
     return plain and group().world == 1 and context.device.type == "cuda" and isinstance(objective, Recordable)
 
 
-def _set_rate(settings: dict[str, Any], rate: float) -> None:
+def _set_lr(settings: dict[str, Any], lr: float) -> None:
     if isinstance(settings["lr"], Tensor):
-        settings["lr"].fill_(rate)
+        settings["lr"].fill_(lr)
     else:
-        settings["lr"] = rate
+        settings["lr"] = lr
 
 
 def _epoch(
@@ -169,7 +169,7 @@ def _epoch(
         progress = (position.epoch + position.step / steps) / stage.epochs
         factor = rate_factor(stage.schedule, position.epoch, stage.epochs, position.updates, progress)
         for settings in learner.optimiser.param_groups:
-            _set_rate(settings, stage.optimiser.rate * settings["scale"] * factor)
+            _set_lr(settings, stage.optimiser.lr * settings["scale"] * factor)
         last = (position.step + 1) % stage.accumulate == 0 or position.step + 1 == steps
         prepared = None
         if isinstance(learner.objective, Recordable):

@@ -34,13 +34,13 @@ def build_optimiser(settings: Optimiser, objective: nn.Module) -> torch.optim.Op
         raise InputError("Nothing is left to learn: every parameter of this stage is frozen.")
     groups = [{"params": parameters, "scale": factor} for factor, parameters in factors.items()]
     if settings.kind == "adam":
-        return torch.optim.Adam(groups, settings.rate, betas=settings.betas, weight_decay=settings.weight_decay)
+        return torch.optim.Adam(groups, settings.lr, betas=settings.betas, weight_decay=settings.weight_decay)
     if settings.kind == "adamw":
-        return torch.optim.AdamW(groups, settings.rate, betas=settings.betas, weight_decay=settings.weight_decay)
+        return torch.optim.AdamW(groups, settings.lr, betas=settings.betas, weight_decay=settings.weight_decay)
     if settings.kind == "adamp":
-        return AdamP(groups, settings.rate, betas=settings.betas, weight_decay=settings.weight_decay)
+        return AdamP(groups, settings.lr, betas=settings.betas, weight_decay=settings.weight_decay)
     if settings.kind == "sgd":
-        return torch.optim.SGD(groups, settings.rate, momentum=settings.momentum, weight_decay=settings.weight_decay)
+        return torch.optim.SGD(groups, settings.lr, momentum=settings.momentum, weight_decay=settings.weight_decay)
     raise InputError(f"Unknown optimiser '{settings.kind}'; use adam, adamw, adamp or sgd.")
 
 

@@ -25,7 +25,7 @@ from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.objectives.context import Context
 from tellapart.runs.recipe import Recipe, Stage
-from tellapart.runs.registry import override
+from tellapart.runs.overrides import override
 from tellapart.runs.run import (
     Run,
     best_path,
@@ -66,7 +66,7 @@ class TrainSettings:
     features: str | None = None
     """Name of the pack's features; left out, the only ones of the kind the recipe wants."""
     set: tuple[str, ...] = ()
-    """Fields of the recipe to change: seed=7, or STAGE.FIELD=VALUE such as base.epochs=3, base.optimiser.rate=1e-4."""
+    """Fields of the recipe to change: seed=7, or STAGE.FIELD=VALUE such as base.epochs=3, base.optimiser.lr=1e-4."""
     resume: bool = False
     """Go on where an interrupted run of the same recipe stopped, or train stages that a finished one left out."""
     start: str = ""
@@ -158,7 +158,7 @@ def _checked(recipe: Recipe, settings: TrainSettings, pack: Pack) -> tuple[Recip
         check_features(recipe, pack, store)
     if settings.start:
         check_start(settings.start, pack, store)
-    recipe = with_described_model(recipe, open_run)
+    recipe = with_described_model(recipe)
     check_folder(recipe, settings.out, settings.resume)
     if settings.base is not None:
         check_base(settings.base, recipe)

@@ -24,14 +24,14 @@ NOTES = (DATA, SETTINGS)
 
 
 def _likelihood(stage: str) -> tuple[str, ...]:
-    settings = ("model.scaling=layer", "sampling.batch=64", "optimiser.rate=5e-4", "epochs=20", "patience=0")
+    settings = ("model.scaling=layer", "sampling.batch=64", "optimiser.lr=5e-4", "epochs=20", "patience=0")
     return tuple(f"{stage}.{setting}" for setting in settings)
 
 
 def _further(stage: str) -> tuple[str, ...]:
     settings = (
         "sampling.batch=32",
-        "optimiser.rate=2e-5",
+        "optimiser.lr=2e-5",
         "schedule.kind=cosine",
         "epochs=6",
         "patience=0",
@@ -156,7 +156,7 @@ TABLE4 = Table(
             (0.539, 0.411, 0.299, 0.212, 0.246, 0.479, 0.603),
         ),
         _row("AA + CL", AA_CL, (*AA, *_further("cl")), CL_FIGURES),
-        table_row("AA + CL, the paper's rate", AA_CL, (*AA, *_further("cl"), "cl.optimiser.rate=1e-6")),
+        table_row("AA + CL, the paper's rate", AA_CL, (*AA, *_further("cl"), "cl.optimiser.lr=1e-6")),
     ),
     claims=(
         Claim("Section 5.3 (1): CL improves its base.", (Greater("AA + CL", "AA", "CIDEr"),)),
@@ -242,8 +242,8 @@ TABLE6 = Table(
 RATES = ("1e-6", "5e-6", "2e-5", "5e-5", "1e-4", "2e-4")
 
 
-def _at(rate: str) -> Row:
-    return table_row(f"rate {rate}", AA_CL, (*AA, *_further("cl"), f"cl.optimiser.rate={rate}"))
+def _at(lr: str) -> Row:
+    return table_row(f"rate {lr}", AA_CL, (*AA, *_further("cl"), f"cl.optimiser.lr={lr}"))
 
 
 RATES_TABLE = Table(

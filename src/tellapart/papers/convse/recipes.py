@@ -30,7 +30,7 @@ def base(contrast: Contrast) -> Stage:
         model=VSE(),
         objective=Ranking(contrast),
         sampling=Sampling(batch=128),
-        optimiser=Optimiser(rate=2e-4),
+        optimiser=Optimiser(lr=2e-4),
         schedule=Schedule("step", every=15, factor=0.1),
         epochs=30,
         clip_norm=2.0,
@@ -46,27 +46,27 @@ def fine_tune(contrast: Contrast) -> Stage:
         name="fine-tune",
         model=None,
         start="previous",
-        optimiser=Optimiser(rate=2e-5),
+        optimiser=Optimiser(lr=2e-5),
         schedule=Schedule(),
         epochs=15,
     )
 
 
-def heads(contrast: Contrast, rate: float = 2e-5) -> Stage:
+def heads(contrast: Contrast, lr: float = 2e-5) -> Stage:
     """Projection heads on top of the fine-tuned base; all weights learn."""
     return replace(
         fine_tune(contrast),
         name="heads",
         model=VSE(heads=2048),
         sampling=Sampling(batch=256),
-        optimiser=Optimiser(rate=rate),
+        optimiser=Optimiser(lr=lr),
         epochs=30,
     )
 
 
-def joint(contrast: Contrast, rate: float = 2e-5) -> tuple[Stage, ...]:
+def joint(contrast: Contrast, lr: float = 2e-5) -> tuple[Stage, ...]:
     """Base and fine-tuning with the VSE++ loss, then heads with a loss of the paper's."""
-    return (base(HARDEST_HINGE), fine_tune(HARDEST_HINGE), heads(contrast, rate))
+    return (base(HARDEST_HINGE), fine_tune(HARDEST_HINGE), heads(contrast, lr))
 
 
 VSE_PLUS_PLUS = Recipe(
@@ -120,7 +120,7 @@ RELEASED = tuple(
         name=f"{recipe.name}-code",
         paper=f"{recipe.paper}; released code",
         about=f"{recipe.name} with the learning rate that the released command really uses for the heads, 2e-4.",
-        stages=joint(contrast, rate=2e-4),
+        stages=joint(contrast, lr=2e-4),
     )
     for recipe, contrast in ((CONVSE, SUM_OF_NEGATIVES), (CONVSE_PLUS_PLUS, HARDEST_NEGATIVE))
 )

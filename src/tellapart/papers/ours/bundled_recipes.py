@@ -31,7 +31,7 @@ def words_stage(model: Any) -> Stage:
         captioner_recipes.words_stage(model),
         objective=Likelihood(smoothing=0.1),
         sampling=Sampling(batch=128, captions_each=5, longest=captioner_recipes.LONGEST),
-        optimiser=Optimiser(rate=7e-4),
+        optimiser=Optimiser(lr=7e-4),
         schedule=Schedule("cosine", warmup_steps=500),
         epochs=12,
         average=Average("ema", decay=0.998),
@@ -42,7 +42,7 @@ def words_stage(model: Any) -> Stage:
 REWARD = replace(
     captioner_recipes.REWARD,
     sampling=Sampling(batch=128, what="images", longest=captioner_recipes.LONGEST),
-    optimiser=Optimiser(rate=7e-5),
+    optimiser=Optimiser(lr=7e-5),
     epochs=3,
 )
 
@@ -59,7 +59,7 @@ MATCHER = Stage(
     ),
     objective=Ranking(Contrast("info-nce", temperature=0.05)),
     sampling=Sampling(batch=512),
-    optimiser=Optimiser("adamw", rate=7e-4, weight_decay=1e-2),
+    optimiser=Optimiser("adamw", lr=7e-4, weight_decay=1e-2),
     schedule=Schedule("cosine", warmup_steps=500),
     epochs=15,
     clip_norm=2.0,
@@ -72,7 +72,7 @@ TUNED_WORDS = replace(
     words_stage(CELLS),
     start="bundled:captioner",
     sampling=Sampling(batch=64, captions_each=5, longest=captioner_recipes.LONGEST),
-    optimiser=Optimiser(rate=2e-4),
+    optimiser=Optimiser(lr=2e-4),
     schedule=Schedule("cosine", warmup_steps=100),
     epochs=8,
     average=Average("ema", decay=0.99),
@@ -87,7 +87,7 @@ TUNED_MATCHER = replace(
     MATCHER,
     start="bundled:matcher",
     sampling=Sampling(batch=256),
-    optimiser=Optimiser("adamw", rate=2e-4, weight_decay=1e-2),
+    optimiser=Optimiser("adamw", lr=2e-4, weight_decay=1e-2),
     schedule=Schedule("cosine", warmup_steps=50),
     epochs=6,
 )

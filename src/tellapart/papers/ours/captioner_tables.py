@@ -18,7 +18,7 @@ LARGE_BATCHES = (
 )
 
 REREAD = ("scst.objective.reread=true",)
-LONGER = ("scst.sampling.batch=32", "scst.epochs=40", "scst.optimiser.rate=2e-4", "scst.evaluate_every=3")
+LONGER = ("scst.sampling.batch=32", "scst.epochs=40", "scst.optimiser.lr=2e-4", "scst.evaluate_every=3")
 MIRRORED = ("mle.sampling.flip=true", "scst.sampling.flip=true")
 FORGETFUL = ("mle.model.dropout=0.5", "mle.model.attention_dropout=0.5", "mle.epochs=12")
 """As much is dropped as six thousand images need."""

@@ -8,7 +8,7 @@ from tellapart.papers.rows import table_row
 from tellapart.reproduce.table import Claim, Greater, Table
 
 PHASES = ("warm-up", "fine-tune")
-RISING = ("fine-tune.optimiser.rate=2e-4", "fine-tune.schedule.kind=cosine-rising")
+RISING = ("fine-tune.optimiser.lr=2e-4", "fine-tune.schedule.kind=cosine-rising")
 MODELS = {"InfoNCE": "ltd-baseline", "InfoNCE + LTD": "ltd-baseline-ltd", "triplet + LTD": "ltd-triplet-ltd"}
 
 RISING_RATE = Table(

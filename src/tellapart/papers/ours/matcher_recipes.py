@@ -27,7 +27,7 @@ def main_stage(model: Pooled, contrast: Contrast = INFO_NCE, epochs: int = 25) -
         model=model,
         objective=Ranking(contrast),
         sampling=Sampling(batch=256, columns=(model.sentence_column,) if model.sentence_column else ()),
-        optimiser=Optimiser("adamw", rate=5e-4, weight_decay=1e-2),
+        optimiser=Optimiser("adamw", lr=5e-4, weight_decay=1e-2),
         schedule=Schedule("cosine", warmup_steps=200),
         epochs=epochs,
         clip_norm=2.0,
@@ -44,7 +44,7 @@ def hardest_stage(model: Pooled, epochs: int = 15) -> Stage:
         name="hardest",
         model=None,
         start="previous",
-        optimiser=Optimiser("adamw", rate=1e-4, weight_decay=1e-2),
+        optimiser=Optimiser("adamw", lr=1e-4, weight_decay=1e-2),
     )
 
 
@@ -76,7 +76,7 @@ RECIPES = (
         (
             replace(
                 main_stage(LANGUAGE, epochs=15),
-                optimiser=Optimiser("adamw", rate=5e-4, weight_decay=1e-2, scaled=(("text.encoder", 0.1),)),
+                optimiser=Optimiser("adamw", lr=5e-4, weight_decay=1e-2, scaled=(("text.encoder", 0.1),)),
             ),
         ),
     ),

@@ -1,4 +1,4 @@
-"""Fields of a recipe changed by text, as `--set` gives them: every field is reached, mistakes get a sentence."""
+"""Fields of a recipe changed by text, as `--set` gives them: every field can be set, and mistakes are explained."""
 
 import pytest
 
@@ -6,10 +6,11 @@ from tellapart.core.errors import InputError
 from tellapart.models.matchers.vse import VSE
 from tellapart.papers.recipes import find_recipe
 from tellapart.runs.recipe import Average
-from tellapart.runs.registry import override, recipe_from_plain, to_plain
+from tellapart.runs.overrides import override
+from tellapart.runs.registry import recipe_from_plain, to_plain
 
 
-def test_a_part_that_is_left_out_begins_with_its_defaults() -> None:
+def test_an_optional_part_starts_from_its_defaults() -> None:
     recipe = find_recipe("vse++")
     assert recipe.stages[0].average is None
     assert override(recipe, ["base.average.start=0.5"]).stages[0].average == Average(start=0.5)
@@ -27,6 +28,17 @@ def test_whole_models_and_pairs() -> None:
     assert recipe_from_plain(to_plain(recipe)) == recipe
 
 
+def test_earlier_names_and_values_of_fields_can_be_set() -> None:
+    recipe = override(find_recipe("vse++"), ["base.optimiser.rate=0.5", "base.sampling.what=pictures"])
+    assert recipe == override(find_recipe("vse++"), ["base.optimiser.lr=0.5", "base.sampling.what=images"])
+    assert recipe.stages[0].optimiser.lr == 0.5 and recipe.stages[0].sampling.what == "images"
+
+
+def test_a_recipe_is_read_without_its_objectives() -> None:
+    plain = to_plain(find_recipe("vse++"))
+    assert recipe_from_plain(plain, objectives=False).stages[0].objective == plain["stages"][0]["objective"]
+
+
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
@@ -34,13 +46,13 @@ def test_whole_models_and_pairs() -> None:
         ("base.epochs=x", "this field takes int"),
         ("base.sampling.longest=x", "this field takes int or none"),
         ("base.epohcs=3", "Stage has no field 'epohcs'"),
-        ("bsae.epochs=3", "no stage 'bsae'; it has base"),
+        ("bsae.epochs=3", "no stage 'bsae'; its stages are base"),
         ("base.optimiser.scaled=backbone", "write it as in backbone:0.1"),
         ("base.optimiser.betas=0.9", "takes 2 values"),
-        ("base.model=vsee", "written as JSON"),
-        ("base.model=3", "names no part"),
+        ("base.model=vsee", "write it as JSON"),
+        ("base.model=3", "invalid value; write it as JSON"),
         ('base.model={"kind": "vse", "wide": 1}', "VSE has no field wide"),
-        ("base.name.x=3", "leads nowhere"),
+        ("base.name.x=3", "str has no field 'x'"),
     ],
 )
 def test_mistakes(setting: str, said: str) -> None:
