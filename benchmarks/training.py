@@ -25,8 +25,8 @@ from tellapart.objectives.ranking import Ranking
 from tellapart.runs.recipe import Optimiser
 from tellapart.runs.run import inputs_for
 from tellapart.text.vocabulary import Vocabulary
-from tellapart.training.feed import prefetched, timed
 from tellapart.training.optimisers import build_optimiser
+from tellapart.training.prefetch import prefetch, timed
 
 IMAGES, WORDS, WIDTH, STEPS = 6000, 2500, 1280, 30
 
@@ -60,7 +60,7 @@ def _measure(
     optimiser = build_optimiser(Optimiser(), learner)
     draws = draw_epoch(pack, sampling, (0, 0, 0))[: STEPS + 3]
     waited = started = 0.0
-    for count, (batch, wait) in enumerate(timed(prefetched(batches, draws))):
+    for count, (batch, wait) in enumerate(timed(prefetch(batches, draws))):
         if count == 3:  # the first steps warm caches up
             _settle(device)
             waited, started = 0.0, time.perf_counter()

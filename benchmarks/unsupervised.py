@@ -30,9 +30,9 @@ from tellapart.runs.recipe import Stage
 from tellapart.runs.run import inputs_for
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.vocabulary import Vocabulary
-from tellapart.training.feed import made
+from tellapart.training.initial_model import initial_model
 from tellapart.training.optimisers import build_optimiser
-from tellapart.training.starting_model import starting_model
+from tellapart.training.prefetch import make_batch
 
 IMAGES, SENTENCES, WORDS, WIDTH, STEPS = 600, 6000, 6000, 1280, 3
 YARDSTICK = ("r2m", "pictures")
@@ -58,12 +58,12 @@ def _step_seconds(stage: Stage, pack: Pack, device: torch.device, models: dict[s
     batches = Batches(pack, store, stage.sampling.columns, device, stage.sampling.longest)
     context = Context(pack, inputs, batches, store, device, models=models)
     torch.manual_seed(0)
-    model = starting_model(stage, context)
+    model = initial_model(stage, context)
     learner = stage.objective.build(model, context).to(device)
     optimiser = build_optimiser(stage.optimiser, learner)
     best = float("inf")
     for draw in draw_epoch(pack, stage.sampling, (0, 0, 0))[: STEPS + 1]:  # the first is a warm-up
-        batch = made(batches, draw)
+        batch = make_batch(batches, draw)
         _settle(device)
         started = time.perf_counter()
         learner(batch)["loss"].backward()

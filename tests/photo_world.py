@@ -12,7 +12,8 @@ from PIL import Image
 from tellapart.cli.extract import ExtractOptions, extract
 from tellapart.cli.prepare import PrepareOptions, prepare
 from tellapart.papers.recipes import find_recipe
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 200, 30), "blue": (30, 30, 220), "white": (240, 240, 240)}
 PLACES = {"left": 0, "middle": 1, "right": 2}
@@ -48,5 +49,5 @@ def make_world(folder: Path) -> Path:
     ):
         stage = find_recipe(recipe).stages[0].name
         changed = tuple(f"{stage}.{change}" for change in changes)
-        train_recipe(find_recipe(recipe), TrainSettings(folder / "pack", folder / name, set=changed, quiet=True))
+        train_recipe(find_recipe(recipe), TrainSettings(folder / "pack", folder / name, set=changed))
     return folder

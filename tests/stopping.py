@@ -13,7 +13,7 @@ class Stopped(Exception):
 
 def stop_after(steps: int, patch: pytest.MonkeyPatch) -> None:
     """Raise Stopped in place of the step after these; of a number below zero, never."""
-    learn, calls = loop._learn, []
+    learn, calls = loop.training_step, []
 
     def counted(*arguments: object) -> object:
         if len(calls) == steps:
@@ -21,4 +21,4 @@ def stop_after(steps: int, patch: pytest.MonkeyPatch) -> None:
         calls.append(1)
         return learn(*arguments)  # type: ignore[arg-type]
 
-    patch.setattr(loop, "_learn", counted)
+    patch.setattr(loop, "training_step", counted)

@@ -11,7 +11,7 @@ from documented_commands import ROOT, TEXTS, Command, block_after, commands_of
 from tellapart.cli.main import main
 from tellapart.papers.recipes import RECIPES, find_recipe
 from tellapart.papers.tables import find_tables
-from tellapart.runs.registry import override
+from tellapart.runs.overrides import override
 
 FOUND = [command for page in TEXTS for command in commands_of(page)]
 COMMANDS = [command for command in FOUND if command.whole]

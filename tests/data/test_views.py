@@ -21,7 +21,8 @@ from tellapart.objectives.ranking import Ranking
 from tellapart.papers.recipes import find_recipe
 from tellapart.runs.recipe import Optimiser, Recipe, Stage
 from tellapart.runs.registry import recipe_from_plain, to_plain
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 from tiny_pack import make_tiny_pack
 
 
@@ -122,9 +123,7 @@ def backbone_recipe() -> Recipe:
 
 def test_a_backbone_learns_from_pixels(pack: Pack, tmp_path: Path) -> None:
     recipe = backbone_recipe()
-    runs = [
-        train_recipe(recipe, TrainSettings(data=pack.folder, out=tmp_path / name, quiet=True)) for name in ("a", "b")
-    ]
+    runs = [train_recipe(recipe, TrainSettings(data=pack.folder, out=tmp_path / name)) for name in ("a", "b")]
     before = recipe.stages[0].model
     from tellapart.features.backbones import load_backbone
 

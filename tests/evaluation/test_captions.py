@@ -17,7 +17,7 @@ from tellapart.evaluation.captions import (
     join,
     mean_loss,
     references_of,
-    score_sentences,
+    score_tokens,
     token_cider,
     validate_captions,
 )
@@ -109,7 +109,7 @@ def test_full_figures(tmp_path: Path) -> None:
     images = context.pack.split("train").images
     references, owner = references_of(context, images)
     first = references[[int((owner == image).nonzero()[0]) for image in range(len(images))]]
-    figures = score_sentences(context, images, first)
+    figures = score_tokens(context, images, first)
     assert figures["bleu1"] == pytest.approx(1.0, abs=1e-6) and figures["rouge"] == pytest.approx(1.0, abs=1e-6)
     torch.manual_seed(0)
     model = UpDown(hidden=8, attention=8).build(context.inputs)

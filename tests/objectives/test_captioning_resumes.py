@@ -8,10 +8,11 @@ import torch
 from safetensors.torch import load_file
 
 from small_recipes import small_pack, small_recipe
-from tellapart.runs.recipe import Recipe
 from tellapart.runs.overrides import override
+from tellapart.runs.recipe import Recipe
 from tellapart.training import loop
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 
 
 class Stopped(Exception):
@@ -48,10 +49,10 @@ def test_resumed_equals_uninterrupted(recipe: Recipe, tmp_path: Path, monkeypatc
     pack = small_pack(tmp_path / "pack").folder
 
     def settings(out: str, resume: bool = False) -> TrainSettings:
-        return TrainSettings(data=pack, out=tmp_path / out, resume=resume, quiet=True, save_every=0.0)
+        return TrainSettings(data=pack, out=tmp_path / out, resume=resume, save_every=0.0)
 
     train_recipe(recipe, settings("whole"))
-    learn, calls = loop._learn, []
+    learn, calls = loop.training_step, []
 
     def counted(*arguments: object) -> object:
         if len(calls) == 6 * (len(recipe.stages) - 1) + 2:
@@ -59,10 +60,10 @@ def test_resumed_equals_uninterrupted(recipe: Recipe, tmp_path: Path, monkeypatc
         calls.append(1)
         return learn(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(loop, "_learn", counted)
+    monkeypatch.setattr(loop, "training_step", counted)
     with pytest.raises(Stopped):
         train_recipe(recipe, settings("stopped"))
-    monkeypatch.setattr(loop, "_learn", learn)
+    monkeypatch.setattr(loop, "training_step", learn)
     train_recipe(recipe, settings("stopped", resume=True))
     whole, resumed = (load_file(tmp_path / out / "model.safetensors") for out in ("whole", "stopped"))
     assert whole.keys() == resumed.keys()

@@ -12,10 +12,11 @@ from grounded_world import grounded_pack
 from tellapart.cli.evaluate import EvaluateOptions, evaluate
 from tellapart.papers.grounded_captioning.recipes import PUBLISHED, RECIPES, REWARDS, SUPERVISIONS, TEACHERS
 from tellapart.papers.recipes import RECIPES as ALL
-from tellapart.runs.recipe import Recipe
 from tellapart.runs.overrides import override
+from tellapart.runs.recipe import Recipe
 from tellapart.runs.registry import recipe_from_plain, to_plain
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 
 TINY = {"SCAN": {"embedding": 8, "word_width": 8}, "UpDown": {"hidden": 8, "attention": 8}}
 TINY["AdaptiveAttention"] = TINY["UpDown"]
@@ -63,7 +64,7 @@ def test_a_recipe_runs_to_its_end_and_is_judged(
     """Its steps recorded where they can be."""
     pack = grounded_pack(tmp_path / "pack")
     out = tmp_path / "run"
-    train_recipe(shrunk(ALL[name]), TrainSettings(pack.folder, out, quiet=True, replay=True))
+    train_recipe(shrunk(ALL[name]), TrainSettings(pack.folder, out, replay=True))
     figures = evaluate(EvaluateOptions(out, pack.folder, split="val"))
     capsys.readouterr()
     if name == "pos-scan":

@@ -22,7 +22,8 @@ from tellapart.papers.r2m.recipes import (
 )
 from tellapart.runs.recipe import Recipe
 from tellapart.runs.registry import recipe_from_plain, to_plain
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 from unpaired_packs import corpus_pack, image_pack
 
 
@@ -53,7 +54,7 @@ def test_no_stage_learns_from_pairs_or_is_judged_by_captions() -> None:
 
 
 def test_image_stages_are_judged_by_held_out_sentences_too() -> None:
-    assert [stage.also_judged_by for stage in FULL] == [(), (), ("words-rebuilt",), ("words-rebuilt",)]
+    assert [stage.also_validated_by for stage in FULL] == [(), (), ("words-rebuilt",), ("words-rebuilt",)]
     assert [stage.keep for stage in FULL] == ["best"] * 4
     assert [stage.keep for stage in R2M_ALL_STEPS.stages[2:]] == ["last"] * 2
     assert [stage.epochs for stage in R2M_ALL_STEPS.stages] == [stage.epochs for stage in FULL]
@@ -78,7 +79,7 @@ def test_a_recipe_runs_to_its_end_and_captions(recipe: Recipe, tmp_path: Path, p
 
     filters = CorpusFilter(least_count=1, held_out=0.34)
     pack = join_unpaired(image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=filters).pack
-    run = train_recipe(shrunk(recipe), TrainSettings(data=pack.folder, out=tmp_path / "run", quiet=True, replay=True))
+    run = train_recipe(shrunk(recipe), TrainSettings(data=pack.folder, out=tmp_path / "run", replay=True))
     said = decode(run.model.eval(), context_for(run, pack), np.arange(8), width=3)
     assert len(said) == 8 and (said.tokens == 2).any(1).all()
     with pytest.raises(InputError, match="concepts a detector found"):

@@ -12,7 +12,8 @@ from tellapart.papers.ltd import recipes as ltd
 from tellapart.papers.ours import matcher_recipes, scan_recipes
 from tellapart.papers.recipes import RECIPES
 from tellapart.runs.registry import recipe_from_plain, to_plain
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 
 # Recipes of grounded captioning and R2M need packs of their own: test_grounded_captioning, test_r2m_recipes.
 TRAINED = [
@@ -31,7 +32,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_trains_two_steps_a_stage(name: str, pack: Path, tmp_path: Path) -> None:
     recipe = small_recipe(name)
     stages = tuple(replace(stage, epochs=1, sampling=replace(stage.sampling, steps=2)) for stage in recipe.stages)
-    run = train_recipe(replace(recipe, stages=stages), TrainSettings(pack, tmp_path / "run", quiet=True))
+    run = train_recipe(replace(recipe, stages=stages), TrainSettings(pack, tmp_path / "run"))
     assert run.recipe.name == name
     assert (tmp_path / "run" / "model.safetensors").is_file()
 

@@ -11,10 +11,10 @@ from tellapart.core.errors import InputError
 from tellapart.data.fewer_captions import keep_captions
 from tellapart.data.pack import Pack
 from tellapart.papers.tables import TABLES
-from tellapart.reproduce import caption_measures, later
+from tellapart.reproduce import caption_measures
 from tellapart.reproduce.cache import Cache
 from tellapart.reproduce.caption_measures import text_metrics
-from tellapart.reproduce.later import measure_later
+from tellapart.reproduce.measure_derived import measure_derived
 from tellapart.reproduce.statistics import bootstrap_draws
 
 SHARE = 0.001
@@ -37,10 +37,10 @@ def test_figures_are_those_of_the_kept_captions(tiny_pack: Path) -> None:
     rows = pack.split("test").images
     said = [pack.captions[pack.captions_of[row][0]].text for row in rows]
     found = text_metrics({"said": np.asarray(said), "rows": rows}, pack, None, WITHOUT_METEOR)
-    assert found.figures["bleu1"] == pytest.approx(100) and found.figures["rouge_l"] == pytest.approx(100)
-    assert found.figures["cider"] > 100 and "meteor" not in found.figures
+    assert found.values["bleu1"] == pytest.approx(100) and found.values["rouge_l"] == pytest.approx(100)
+    assert found.values["cider"] > 100 and "meteor" not in found.values
     strange = text_metrics({"said": np.asarray(["xyzzy"] * len(rows)), "rows": rows}, pack, None, WITHOUT_METEOR)
-    assert strange.figures["bleu1"] == pytest.approx(0, abs=1e-3) and strange.figures["cider"] == 0
+    assert strange.values["bleu1"] == pytest.approx(0, abs=1e-3) and strange.values["cider"] == 0
 
 
 def test_bootstrapped_figures_lie_round_the_corpus_figure(tiny_pack: Path) -> None:
@@ -52,8 +52,8 @@ def test_bootstrapped_figures_lie_round_the_corpus_figure(tiny_pack: Path) -> No
     for name in ("bleu1", "bleu2", "rouge_l", "cider"):
         draws = bootstrap_draws(name, found.items)
         assert draws is not None and draws.shape == (2000,)
-        assert draws.min() <= found.figures[name] <= draws.max()
-    assert np.median(bootstrap_draws("bleu1", found.items)) == pytest.approx(found.figures["bleu1"], abs=5)
+        assert draws.min() <= found.values[name] <= draws.max()
+    assert np.median(bootstrap_draws("bleu1", found.items)) == pytest.approx(found.values["bleu1"], abs=5)
 
 
 def test_a_pack_with_one_caption_keeps_images_words_and_test_captions(tiny_pack: Path, tmp_path: Path) -> None:
@@ -87,9 +87,7 @@ def test_a_batch_needs_torch_numpy_and_safetensors_only(
     done = subprocess.run([sys.executable, "-c", BLOCKED, *wanted], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (result,) = Cache(tmp_path / "cache").all_results
-    assert set(result.figures) == {"captions", "self-retrieval"}
-    # The other process knows nothing of the shrunk recipes of these tests.
-    monkeypatch.setattr(later, "row_hash", lambda row: result.recipe_hash)
+    assert set(result.values) == {"captions", "self-retrieval"}
     table = TABLES["contrastive-captioning/table1"].only(("NT",))
-    assert measure_later([table], Cache(tmp_path / "cache"), Pack(tiny_pack), lambda text: None) == 1
-    assert measure_later([table], Cache(tmp_path / "cache"), Pack(tiny_pack), lambda text: None) == 0
+    assert measure_derived([table], Cache(tmp_path / "cache"), Pack(tiny_pack)) == 1
+    assert measure_derived([table], Cache(tmp_path / "cache"), Pack(tiny_pack)) == 0

@@ -9,7 +9,8 @@ from tellapart.cli.reproduce import ReproduceOptions, reproduce
 from tellapart.core.errors import InputError
 from tellapart.papers.tables import find_tables
 from tellapart.reproduce.budget import parse_budget
-from tellapart.reproduce.runner import run_rows
+from tellapart.reproduce.runner import run_tables
+from tellapart.reproduce.settings import ReproduceSettings
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -35,7 +36,7 @@ def test_table_within_a_budget(pack: Path, tmp_path: Path, capsys: pytest.Captur
     [
         ([], "Name a table"),
         (["convse/table9"], "Unknown table"),
-        (["convse/table3"], "Say which pack"),
+        (["convse/table3"], "Name the pack"),
     ],
 )
 def test_says_what_is_missing(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str], pack: Path) -> None:
@@ -58,7 +59,7 @@ def test_report_only_trains_nothing(pack: Path, tmp_path: Path) -> None:
 
 def test_report_only_finds_shortened_runs(pack: Path, tmp_path: Path) -> None:
     (table,) = find_tables(["convse/table1"])
-    run_rows([table], pack, seeds=1, cache=tmp_path / "c", share=0.02, tell=lambda text: None)
+    run_tables([table], ReproduceSettings(pack, tmp_path / "c", seeds=1, share=0.02))
     options = ReproduceOptions(("convse/table1",), pack, cache=tmp_path / "c", out=tmp_path / "o", report_only=True)
     (filled,) = reproduce(options)
     assert not filled.missing and filled.data.share == 0.02
@@ -66,5 +67,5 @@ def test_report_only_finds_shortened_runs(pack: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "20", "-3m", "soon"])
 def test_budgets_that_are_none(text: str) -> None:
-    with pytest.raises(InputError, match="is no time to spend"):
+    with pytest.raises(InputError, match="is not a duration"):
         parse_budget(text)

@@ -12,21 +12,23 @@ import torch
 
 from scenes_packs import paired_scenes, unpaired_scenes
 from small_recipes import small_recipe, small_table
-from tellapart.cli.reproduce import _data
 from tellapart.data.pack import Pack
 from tellapart.models.matchers.scan import SCAN
 from tellapart.papers.grounded_captioning.tables import KEPT_TO
 from tellapart.papers.tables import TABLES
 from tellapart.reproduce.cache import Cache
-from tellapart.reproduce.collect import Filled, fill
-from tellapart.reproduce.docs_results import write_results
-from tellapart.reproduce.jobs import row_recipe
-from tellapart.reproduce.later import measure_later
+from tellapart.reproduce.fill import Filled, fill
+from tellapart.reproduce.measure_derived import measure_derived
 from tellapart.reproduce.report import write_reports
-from tellapart.reproduce.runner import run_rows
+from tellapart.reproduce.reproduce import data_for
+from tellapart.reproduce.results_page import write_results
+from tellapart.reproduce.row_recipes import row_recipe
+from tellapart.reproduce.runner import run_tables
+from tellapart.reproduce.settings import ReproduceSettings
 from tellapart.reproduce.table import Column, Row, Table
 from tellapart.runs import bundled
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 
 SHARE = 0.001
 CUT = 32
@@ -79,7 +81,7 @@ def package(
         if not (folder / name).is_dir():
             recipe = small_recipe(f"photo-{name}")
             first = dataclasses.replace(recipe.stages[0], epochs=1)
-            settings = TrainSettings(scenes[0], folder / name, quiet=True)
+            settings = TrainSettings(scenes[0], folder / name)
             train_recipe(dataclasses.replace(recipe, stages=(first,)), settings)
     monkeypatch.setattr(bundled, "MODELS", folder)
 
@@ -93,11 +95,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def filled_table(table: Table, scenes: tuple[Path, Path], cache: Path) -> Filled:
     pack = Pack(scenes[table.name.startswith("r2m/")])
     said: list[str] = []
-    outcome = run_rows([table], pack.folder, seeds=1, cache=cache, share=SHARE, tell=said.append)
+    settings = ReproduceSettings(pack.folder, cache, seeds=1, share=SHARE)
+    outcome = run_tables([table], settings, said.append)
     assert not outcome.failed and not outcome.left
-    assert not [line for line in said if line.startswith("left out")]
-    measure_later([table], Cache(cache), pack, said.append)
-    return fill(table, Cache(cache), _data(table, pack, (), SHARE))
+    assert not [line for line in said if line.startswith("skipped")]
+    measure_derived([table], Cache(cache), pack, said.append)
+    return fill(table, Cache(cache), data_for(table, pack, settings))
 
 
 @pytest.mark.parametrize("table", SMALL.values(), ids=lambda table: table.name)
@@ -125,7 +128,7 @@ def test_runs_and_reports(table: Table, scenes: tuple[Path, Path], cache: Path, 
 def expected_columns(table: Table, row: Row) -> list[Column]:
     """Columns that must hold a figure: all that can be measured of this row on four images."""
     unmeasured = OPTIONAL | TOO_FEW
-    stages = row_recipe(row, 0, 1.0, None).stages
+    stages = row_recipe(row).stages
     if not stages:
         unmeasured |= {"seconds"}
     elif not isinstance(stages[-1].model, SCAN):

@@ -8,9 +8,9 @@ import pytest
 from tellapart.core.files import write_json
 from tellapart.papers.tables import TABLES
 from tellapart.reproduce.cache import Cache, Result
-from tellapart.reproduce.collect import Data, Filled, fill
-from tellapart.reproduce.jobs import row_hash
+from tellapart.reproduce.fill import Data, Filled, fill
 from tellapart.reproduce.report import honest_lines
+from tellapart.reproduce.row_recipes import row_hash
 
 
 def filled(name: str, row: str, figures: dict[str, float], cache: Path) -> Filled:

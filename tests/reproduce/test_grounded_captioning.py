@@ -16,15 +16,15 @@ from tellapart.papers.grounded_captioning.recipes import PUBLISHED as EXPECTED
 from tellapart.papers.grounded_captioning.tables import FIGURE3, PUBLISHED, TABLE2
 from tellapart.papers.recipes import find_recipe
 from tellapart.papers.tables import find_tables
-from tellapart.reproduce.collect import Data, Filled
+from tellapart.reproduce.derived_measures import DERIVED
+from tellapart.reproduce.fill import Data, Filled
 from tellapart.reproduce.grounding_measure import measure_grounding
-from tellapart.reproduce.later_measures import LATER
 from tellapart.reproduce.measures import MEASURES
-from tellapart.reproduce.plots import drawn_svg
+from tellapart.reproduce.plots import draw_svg
 from tellapart.reproduce.statistics import Cell, bootstrap_draws
 from tellapart.reproduce.table import Table, rows_of
-from tellapart.runs.recipe import Recipe
 from tellapart.runs.overrides import override
+from tellapart.runs.recipe import Recipe
 from tellapart.runs.run import Run, describe_run
 
 
@@ -39,7 +39,7 @@ def test_rows_and_claims_can_be_made(table: Table) -> None:
         assert rows_of(claim) <= names
         assert {check.column for check in claim.checks} <= {column.name for column in table.columns}
     for column in table.columns:
-        source = LATER[column.measure].source if column.measure in LATER else column.measure
+        source = DERIVED[column.measure].source if column.measure in DERIVED else column.measure
         assert source in MEASURES or source == "captions"
 
 
@@ -63,12 +63,12 @@ def test_figure_3_is_drawn() -> None:
         for column in columns
     }
     filled = Filled(FIGURE3, Data("scenes", "", {}), cells, (), {}, {}, {})
-    drawn = drawn_svg(filled)
-    assert drawn == drawn_svg(filled)
+    drawn = draw_svg(filled)
+    assert drawn == draw_svg(filled)
     assert all(f"<!-- {name} -->" in drawn for name in (*columns, "lambda_1", "POS-SCAN", "SCAN", "GT"))
     assert "<!-- S -->" not in drawn
-    assert drawn_svg(Filled(FIGURE3, Data("scenes", "", {}), {}, (), {}, {}, {})) == ""
-    assert drawn_svg(Filled(TABLE2, Data("scenes", "", {}), {}, (), {}, {}, {})) == ""
+    assert draw_svg(Filled(FIGURE3, Data("scenes", "", {}), {}, (), {}, {}, {})) == ""
+    assert draw_svg(Filled(TABLE2, Data("scenes", "", {}), {}, (), {}, {}, {})) == ""
 
 
 @pytest.mark.parametrize("model", [UpDown(hidden=8, attention=8), SCAN(8, 8, nouns=True)])
@@ -79,14 +79,14 @@ def test_the_measure(model: UpDown | SCAN, tmp_path: Path) -> None:
     describe_run(tmp_path / "run", recipe, pack, store)
     measured = measure_grounding(_run(tmp_path / "run", recipe, model, pack.folder), pack, "val", "cpu")
     drawn = bootstrap_draws("attention_accuracy", measured.items)
-    assert drawn is not None and np.percentile(drawn, 0) <= measured.figures["attention_accuracy"] + 1e-3
+    assert drawn is not None and np.percentile(drawn, 0) <= measured.values["attention_accuracy"] + 1e-3
     if isinstance(model, SCAN):
-        assert "said" not in measured.items and "f1_all" not in measured.figures
+        assert "said" not in measured.items and "f1_all" not in measured.values
     else:
-        later = LATER["greedy-text-metrics"].compute(measured.items, pack, "regions", frozenset({"cider"}))
-        assert {"bleu1", "bleu4", "cider"} <= set(later.figures)
-    bounds = LATER["regions"].compute(measured.items, pack, "regions", frozenset({"region_chance"}))
-    assert bounds.figures["region_ceiling"] == 100.0
+        later = DERIVED["greedy-text-metrics"].compute(measured.items, pack, "regions", frozenset({"cider"}))
+        assert {"bleu1", "bleu4", "cider"} <= set(later.values)
+    bounds = DERIVED["regions"].compute(measured.items, pack, "regions", frozenset({"region_chance"}))
+    assert bounds.values["region_ceiling"] == 100.0
 
 
 def _run(folder: Path, recipe: Recipe, model: UpDown | SCAN, data: Path) -> Run:

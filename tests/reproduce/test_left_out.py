@@ -9,18 +9,16 @@ from safetensors.torch import load_file
 
 from small_recipes import small_recipe
 from tellapart.data.pack import Pack
-from tellapart.reproduce.budget import Prices
+from tellapart.reproduce.budget import CostModel
 from tellapart.reproduce.cache import Cache
-from tellapart.reproduce.jobs import Plan, pending_jobs, plan
-from tellapart.reproduce.runner import run_rows
+from tellapart.reproduce.jobs import Plan, pending_jobs
+from tellapart.reproduce.plan import plan
+from tellapart.reproduce.runner import run_tables
+from tellapart.reproduce.settings import ReproduceSettings
 from tellapart.reproduce.table import RSUM, Row, Table
 from tellapart.runs.recipe import Recipe
 
 TABLE = Table(name="test/chains", paper="none", title="stages in a row", rows=(), columns=(RSUM,), seeds=1)
-
-
-def quiet(text: str) -> None:
-    pass
 
 
 def chain(name: str, *starts: str) -> Recipe:
@@ -53,7 +51,7 @@ CHAINS = {
             chain("longer, judged by a", "fresh", "fresh", "fresh", "previous"),
             stages=(
                 *chain("", "fresh", "fresh", "fresh").stages,
-                replace(chain("", "fresh", "fresh", "fresh", "previous").stages[-1], also_judged_by=("a",)),
+                replace(chain("", "fresh", "fresh", "fresh", "previous").stages[-1], also_validated_by=("a",)),
             ),
         ),
     )
@@ -91,23 +89,23 @@ def test_only_what_is_rested_on_is_trained(
     rows: tuple[str, ...], expected: dict[str, str], pack: Path, tmp_path: Path
 ) -> None:
     table = replace(TABLE, rows=tuple(Row(name, CHAINS[name]) for name in rows))
-    assert stages_trained(plan([table], Pack(pack), (), 1, 1.0, Cache(tmp_path))) == expected
+    assert stages_trained(plan([table], ReproduceSettings(pack, tmp_path, seeds=1, share=1.0))) == expected
 
 
 def test_leaving_out_changes_nothing_and_is_made_up_for(pack: Path, tmp_path: Path) -> None:
     """A row is run by itself, then one that begins with it and wants more of it than it has."""
     table = replace(TABLE, rows=(Row("alone", CHAINS["alone"]), Row("longer", CHAINS["longer, judged by a"])))
-    run_rows([table.only(("alone",))], pack, cache=tmp_path / "by turns", keep=True, tell=quiet)
+    run_tables([table.only(("alone",))], ReproduceSettings(pack, cache=tmp_path / "by turns", keep=True))
     (result,) = (tmp_path / "by turns" / "results").glob("*/result.json")
     before, seconds = result.read_text(), spent(tmp_path / "by turns" / "runs" / result.parent.name)
-    planned = plan([table], Pack(pack), (), 1, 1.0, Cache(tmp_path / "by turns"))
+    planned = plan([table], ReproduceSettings(pack, tmp_path / "by turns", seeds=1, share=1.0))
     assert len(pending_jobs(planned, Cache(tmp_path / "by turns"))) == 2
     assert stages_trained(planned) == {"alone 3": "a", "longer, judged by a 4": "d"}
-    later = run_rows([table], pack, cache=tmp_path / "by turns", keep=True, tell=quiet)
+    later = run_tables([table], ReproduceSettings(pack, cache=tmp_path / "by turns", keep=True))
     assert len(later.done) == 2 and not later.failed, "the first is made up for, the second goes on from it"
     assert result.read_text() == before
     assert spent(tmp_path / "by turns" / "runs" / result.parent.name) > seconds
-    at_once = run_rows([table], pack, cache=tmp_path / "at once", keep=True, tell=quiet)
+    at_once = run_tables([table], ReproduceSettings(pack, cache=tmp_path / "at once", keep=True))
     assert len(at_once.done) == 2 and not at_once.failed
     held = sorted(path.relative_to(tmp_path / "at once") for path in (tmp_path / "at once").rglob("*.safetensors"))
     assert {path.stem for path in held} == {"a", "c", "d", "model"}
@@ -120,7 +118,7 @@ def test_the_longest_beginning_is_taken(pack: Path, tmp_path: Path) -> None:
     """A row of the first stage alone is at hand, but two others have more in common than that."""
     rows = ("first", "from previous", "from previous, longer")
     table = replace(TABLE, rows=tuple(Row(name, CHAINS[name]) for name in rows))
-    planned = stages_trained(plan([table], Pack(pack), (), 1, 1.0, Cache(tmp_path)))
+    planned = stages_trained(plan([table], ReproduceSettings(pack, tmp_path, seeds=1, share=1.0)))
     assert planned == {
         "first 1": "a",
         "from previous 2": "b",
@@ -131,7 +129,7 @@ def test_the_longest_beginning_is_taken(pack: Path, tmp_path: Path) -> None:
 
 def test_only_what_is_trained_is_priced(pack: Path, tmp_path: Path) -> None:
     table = replace(TABLE, rows=(Row("alone", CHAINS["alone"]), Row("longer", CHAINS["longer"])))
-    prices = Prices(Pack(pack), "cpu")
-    for job in plan([table], Pack(pack), (), 1, 1.0, Cache(tmp_path)).jobs:
-        assert prices.of(job) > 0
+    prices = CostModel(Pack(pack), "cpu")
+    for job in plan([table], ReproduceSettings(pack, tmp_path, seeds=1, share=1.0)).jobs:
+        assert prices.seconds(job) > 0
     assert len(prices.known) == 2, "c of the one, d of the other"

@@ -6,7 +6,7 @@ from pathlib import Path
 from tellapart.papers.recipes import RECIPES
 from tellapart.papers.tables import TABLES
 from tellapart.reproduce.cache import recipe_hash
-from tellapart.reproduce.jobs import row_hash
+from tellapart.reproduce.row_recipes import row_hash
 from tellapart.runs.registry import recipe_from_plain, to_plain
 
 STORED = json.loads((Path(__file__).parent / "recipe_hashes.json").read_text(encoding="utf-8"))

@@ -17,16 +17,20 @@ from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import draw_epoch
 from tellapart.data.write_pack import write_pack
-from tellapart.reproduce import runner
+from tellapart.reproduce import workers
 from tellapart.reproduce.cache import Cache, recipe_hash
-from tellapart.reproduce.jobs import plan, shortened
-from tellapart.reproduce.measured import Measured
-from tellapart.reproduce.runner import Outcome, _Clock, _Crew, _serve, run_plan, run_rows
+from tellapart.reproduce.measurement import Measurement
+from tellapart.reproduce.plan import plan
+from tellapart.reproduce.row_recipes import shortened
+from tellapart.reproduce.run_job import add_run
+from tellapart.reproduce.runner import run_plan, run_tables
+from tellapart.reproduce.settings import ReproduceSettings
 from tellapart.reproduce.table import RSUM, Table
-from tellapart.reproduce.work import Bench, add_run
-from tellapart.runs.recipe import Recipe
+from tellapart.reproduce.workers import Clock, Outcome, WorkerPool, work
 from tellapart.runs.overrides import override
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.runs.recipe import Recipe
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 
 TABLE = Table(
     name="test/table",
@@ -39,13 +43,9 @@ TABLE = Table(
 SHARE = 0.02
 
 
-def quiet(text: str) -> None:
-    pass
-
-
 def test_second_time_everything_is_cached(pack: Path, tmp_path: Path) -> None:
-    first = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, tell=quiet)
-    again = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, tell=quiet)
+    first = run_tables([TABLE], ReproduceSettings(pack, cache=tmp_path, share=SHARE))
+    again = run_tables([TABLE], ReproduceSettings(pack, cache=tmp_path, share=SHARE))
     assert len(first.done) == 2 and not first.failed and not first.left
     assert not again.done and len(again.cached) == 2
     assert not list((tmp_path / "runs").iterdir()), "weights are not kept unless asked for"
@@ -57,11 +57,11 @@ def run_folders(cache: Path) -> set[str]:
 
 def test_runs_that_were_kept_stay(pack: Path, tmp_path: Path) -> None:
     """Also where a call that keeps nothing measures them again, or begins others with them."""
-    run_rows([TABLE.only(("VSE++",))], pack, cache=tmp_path, share=SHARE, keep=True, tell=quiet)
+    run_tables([TABLE.only(("VSE++",))], ReproduceSettings(pack, cache=tmp_path, share=SHARE, keep=True))
     kept = run_folders(tmp_path)
     (stored,) = tmp_path.glob("results/*")
     shutil.rmtree(stored)
-    again = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, tell=quiet)
+    again = run_tables([TABLE], ReproduceSettings(pack, cache=tmp_path, share=SHARE))
     assert len(again.done) == 2 and len(kept) == 1
     assert run_folders(tmp_path) == kept
 
@@ -70,25 +70,25 @@ def test_runs_that_were_kept_stay(pack: Path, tmp_path: Path) -> None:
 def test_runs_left_for_want_of_time(keep: bool, pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The call that goes on says whether they stay."""
     with monkeypatch.context() as patch:
-        patch.setattr(_Clock, "allows", lambda clock, job: not clock.spent)
-        first = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, tell=quiet)
+        patch.setattr(Clock, "allows", lambda clock, job: not clock.spent)
+        first = run_tables([TABLE], ReproduceSettings(pack, cache=tmp_path, share=SHARE))
     assert len(first.done) == len(first.left) == 1 and len(run_folders(tmp_path)) == 1
-    run_rows([TABLE], pack, cache=tmp_path, share=SHARE, keep=keep, tell=quiet)
-    run_rows([TABLE], pack, cache=tmp_path, share=SHARE, tell=quiet)
+    run_tables([TABLE], ReproduceSettings(pack, cache=tmp_path, share=SHARE, keep=keep))
+    run_tables([TABLE], ReproduceSettings(pack, cache=tmp_path, share=SHARE))
     assert len(run_folders(tmp_path)) == (2 if keep else 0)
 
 
 def test_other_seed_other_run(pack: Path, tmp_path: Path) -> None:
-    run_rows([TABLE], pack, cache=tmp_path, share=SHARE, tell=quiet)
-    more = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, seeds=2, tell=quiet)
+    run_tables([TABLE], ReproduceSettings(pack, cache=tmp_path, share=SHARE))
+    more = run_tables([TABLE], ReproduceSettings(pack, cache=tmp_path, share=SHARE, seeds=2))
     assert len(more.done) == 2 and len(more.cached) == 2
 
 
 def test_beginning_from_a_base_changes_nothing(pack: Path, tmp_path: Path) -> None:
     """ConVSE++ begins with VSE++'s stages: taken over or trained, the weights are the same to the bit."""
-    run_rows([TABLE], pack, cache=tmp_path / "shared", share=SHARE, keep=True, tell=quiet)
+    run_tables([TABLE], ReproduceSettings(pack, cache=tmp_path / "shared", share=SHARE, keep=True))
     alone = TABLE.only(("ConVSE++",))
-    run_rows([alone], pack, cache=tmp_path / "alone", share=SHARE, keep=True, tell=quiet)
+    run_tables([alone], ReproduceSettings(pack, cache=tmp_path / "alone", share=SHARE, keep=True))
     (key,) = [path.name for path in (tmp_path / "alone" / "runs").iterdir()]
     ours, theirs = (load_file(tmp_path / c / "runs" / key / "model.safetensors") for c in ("shared", "alone"))
     assert all(bool((ours[name] == theirs[name]).all()) for name in theirs)
@@ -98,7 +98,7 @@ def test_beginning_from_a_base_changes_nothing(pack: Path, tmp_path: Path) -> No
 
 def test_shared_first_stages_are_trained_once(pack: Path, tmp_path: Path) -> None:
     table = replace(TABLE, rows=(small_row("a", "convse"), small_row("b", "convse++")))
-    planned = plan([table], Pack(pack), (), 1, 1.0, Cache(tmp_path))
+    planned = plan([table], ReproduceSettings(pack, tmp_path, seeds=1, share=1.0))
     helpers = [job for job in planned.jobs if not job.measures]
     assert len(planned.jobs) == 3 and len(helpers) == 1
     assert {job.base for job in planned.jobs if job.measures} == {helpers[0].key}
@@ -118,7 +118,7 @@ def test_first_stages_share_their_own_first_stages(pack: Path, tmp_path: Path) -
         small_row("c", "convse", longer),
         small_row("d", "convse++", longer),
     )
-    planned = plan([replace(TABLE, rows=rows)], Pack(pack), (), 1, 1.0, Cache(tmp_path))
+    planned = plan([replace(TABLE, rows=rows)], ReproduceSettings(pack, tmp_path, seeds=1, share=1.0))
     helpers = [job for job in planned.jobs if not job.measures]
     assert len(planned.jobs) == len(rows) + len(helpers)
     roots = [job for job in planned.jobs if job.base is None]
@@ -136,9 +136,9 @@ def test_first_stages_of_first_stages_change_nothing(pack: Path, tmp_path: Path)
         small_row("d", "convse++", longer),
     )
     table = replace(TABLE, rows=rows)
-    together = run_rows([table], pack, cache=tmp_path / "shared", share=SHARE, keep=True, tell=quiet)
+    together = run_tables([table], ReproduceSettings(pack, cache=tmp_path / "shared", share=SHARE, keep=True))
     assert not together.failed and not together.left
-    run_rows([table.only(("d",))], pack, cache=tmp_path / "alone", share=SHARE, keep=True, tell=quiet)
+    run_tables([table.only(("d",))], ReproduceSettings(pack, cache=tmp_path / "alone", share=SHARE, keep=True))
     (key,) = [path.name for path in (tmp_path / "alone" / "runs").iterdir()]
     ours, theirs = (load_file(tmp_path / c / "runs" / key / "model.safetensors") for c in ("shared", "alone"))
     assert all(bool((ours[name] == theirs[name]).all()) for name in theirs)
@@ -146,12 +146,12 @@ def test_first_stages_of_first_stages_change_nothing(pack: Path, tmp_path: Path)
 
 @pytest.mark.slow
 def test_two_processes(pack: Path, tmp_path: Path) -> None:
-    outcome = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, jobs=2, device="cpu,cpu", tell=quiet)
+    outcome = run_tables([TABLE], ReproduceSettings(pack, cache=tmp_path, share=SHARE, jobs=2, device="cpu,cpu"))
     assert len(outcome.done) == 2 and not outcome.failed
 
 
 def test_nothing_is_started_without_time(pack: Path, tmp_path: Path) -> None:
-    outcome = run_rows([TABLE], pack, cache=tmp_path, share=SHARE, seconds_limit=0.0, tell=quiet)
+    outcome = run_tables([TABLE], ReproduceSettings(pack, cache=tmp_path, share=SHARE, seconds_limit=0.0))
     assert not outcome.done and len(outcome.left) == 2
 
 
@@ -159,9 +159,9 @@ def test_a_row_without_its_features_is_left_out_and_named(pack: Path, tmp_path: 
     bare = replace(
         TABLE, rows=(*TABLE.rows[:1], small_row("LTD", "ltd-baseline-ltd", ("warm-up.sampling.columns=none-such",)))
     )
-    planned = plan([bare], Pack(pack), (), 1, SHARE, Cache(tmp_path))
+    planned = plan([bare], ReproduceSettings(pack, tmp_path, seeds=1, share=SHARE))
     assert list(planned.skipped) == ["test/table: LTD"] and "none-such" in planned.skipped["test/table: LTD"]
-    outcome = run_plan(planned, Bench(pack, tmp_path), tell=quiet)
+    outcome = run_plan(planned, ReproduceSettings(pack, tmp_path))
     assert len(outcome.done) == 1
 
 
@@ -169,7 +169,7 @@ def test_a_row_that_wants_mirror_images_is_left_out_without_them(pack: Path, tmp
     row = TABLE.rows[0]
     flipped = f"{row.recipe.stages[0].name}.sampling.flip=true"
     mirrored = replace(TABLE, rows=(replace(row, name="mirrored", overrides=(flipped,)),))
-    planned = plan([mirrored], Pack(pack), (), 1, SHARE, Cache(tmp_path))
+    planned = plan([mirrored], ReproduceSettings(pack, tmp_path, seeds=1, share=SHARE))
     assert not planned.jobs and "--flip" in planned.skipped["test/table: mirrored"]
 
 
@@ -178,14 +178,14 @@ def test_a_pack_without_captions_to_test_on_is_refused(pack: Path, tmp_path: Pat
     kept = [caption for caption in read.captions if caption.split != "test"]
     write_pack(tmp_path / "bare", "bare", "", read.images, kept, read.vocabulary, {})
     with pytest.raises(InputError, match=r"The split 'test' of .* has no captioned image"):
-        run_rows([TABLE], tmp_path / "bare", cache=tmp_path / "cache", share=SHARE, tell=quiet)
+        run_tables([TABLE], ReproduceSettings(tmp_path / "bare", cache=tmp_path / "cache", share=SHARE))
 
 
 def test_a_broken_run_does_not_stop_the_others(pack: Path, tmp_path: Path) -> None:
     broken = replace(
         TABLE, rows=(small_row("bad", "vse++", ("base.optimiser.kind=none-such",)), small_row("good", "vse"))
     )
-    outcome = run_rows([broken], pack, cache=tmp_path, share=SHARE, tell=quiet)
+    outcome = run_tables([broken], ReproduceSettings(pack, cache=tmp_path, share=SHARE))
     assert len(outcome.done) == 1 and "none-such" in next(iter(outcome.failed.values()))
 
 
@@ -193,47 +193,47 @@ def test_a_worker_ends_where_a_job_broke(pack: Path, tmp_path: Path, monkeypatch
     """What is wrong with the input leaves the process sound; what else was raised may not."""
     troubles = iter([InputError("not this one"), RuntimeError("an illegal memory access was encountered")])
 
-    def do_job(*_: object) -> float:
+    def run_job(*_: object) -> float:
         raise next(troubles)
 
-    monkeypatch.setattr(runner, "do_job", do_job)
+    monkeypatch.setattr(workers, "run_job", run_job)
     ours, theirs = multiprocessing.Pipe()
     for _ in range(3):
         ours.send("a job")
-    _serve(theirs, Bench(pack, tmp_path), "cpu", torch.get_num_threads())
+    work(theirs, ReproduceSettings(pack, tmp_path), "cpu", torch.get_num_threads())
     assert ours.recv() == (0.0, "not this one", False)
     _, trouble, broken = ours.recv()
     assert broken and "illegal memory access" in trouble and not ours.poll()
 
 
-def crew_of_one(pack: Path, cache: Path, measures: tuple[str, ...]) -> _Crew:
+def pool_of_one(pack: Path, cache: Path, measures: tuple[str, ...]) -> WorkerPool:
     """Has two jobs to do; the one that comes first has these measures."""
     table = replace(TABLE, rows=(small_row("a", "vse"), small_row("b", "vse++")))
-    first, *others = plan([table], Pack(pack), (), 1, SHARE, Cache(cache)).jobs
+    first, *others = plan([table], ReproduceSettings(pack, cache, seeds=1, share=SHARE)).jobs
     pending = {job.key: job for job in (replace(first, measures=measures, needed_later=True), *others)}
-    return _Crew(pending, Bench(pack, cache), ["cpu"], 1, _Clock(Cache(cache), None), Outcome(), quiet)
+    return WorkerPool(pending, ReproduceSettings(pack, cache), Clock(None), Outcome())
 
 
 @pytest.mark.slow
 def test_a_worker_whose_job_broke_is_replaced(pack: Path, tmp_path: Path) -> None:
-    crew = crew_of_one(pack, tmp_path, ("none-such",))
-    crew.work()
-    (failed,) = crew.outcome.failed.values()
+    pool = pool_of_one(pack, tmp_path, ("none-such",))
+    pool.run()
+    (failed,) = pool.outcome.failed.values()
     assert "KeyError: 'none-such'" in failed
-    assert len(crew.outcome.done) == 1 and not crew.outcome.left
-    assert list(crew.seats.values()) == [0]
+    assert len(pool.outcome.done) == 1 and not pool.outcome.left
+    assert list(pool.numbers.values()) == [0]
 
 
 @pytest.mark.slow
 def test_workers_that_end_before_they_begin(pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "_serve", sys.exit)  # which takes one argument
-    crew = crew_of_one(pack, tmp_path, ())
-    crew.work()
-    assert list(crew.outcome.failed.values()) == ["its process ended with exit code 1"] * 2 and not crew.outcome.left
+    monkeypatch.setattr(workers, "work", sys.exit)  # which takes one argument
+    pool = pool_of_one(pack, tmp_path, ())
+    pool.run()
+    assert list(pool.outcome.failed.values()) == ["its process ended with exit code 1"] * 2 and not pool.outcome.left
 
 
 def trained(recipe: Recipe, pack: Path, out: Path) -> Path:
-    train_recipe(recipe, TrainSettings(pack, out, quiet=True))
+    train_recipe(recipe, TrainSettings(pack, out))
     return out
 
 
@@ -242,8 +242,8 @@ def test_a_run_made_elsewhere_is_the_rows_own(pack: Path, tmp_path: Path) -> Non
     table = replace(TABLE, rows=(small_row("VSE", "vse", ("base.epochs=1", "base.schedule.every=1")),))
     recipe = override(small_recipe("vse"), ["base.epochs=1", "base.schedule.every=1", "seed=0"])
     folder = trained(recipe, pack, tmp_path / "elsewhere")
-    add_run(folder, Bench(pack, tmp_path / "cache"), ("retrieval",))
-    outcome = run_rows([table], pack, cache=tmp_path / "cache", tell=quiet)
+    add_run(folder, ReproduceSettings(pack, tmp_path / "cache"), ("retrieval",))
+    outcome = run_tables([table], ReproduceSettings(pack, cache=tmp_path / "cache"))
     assert not outcome.done and len(outcome.cached) == 1
 
 
@@ -253,20 +253,20 @@ def test_a_run_of_another_pack_is_refused(pack: Path, tmp_path: Path) -> None:
     data = json.loads((folder / "data.json").read_text())
     (folder / "data.json").write_text(json.dumps({**data, "fingerprint": "another"}))
     with pytest.raises(InputError, match="was trained on the pack"):
-        add_run(folder, Bench(pack, tmp_path / "cache"), ("retrieval",))
+        add_run(folder, ReproduceSettings(pack, tmp_path / "cache"), ("retrieval",))
 
 
 def test_caches_can_be_joined(pack: Path, tmp_path: Path) -> None:
-    run_rows([TABLE.only(("VSE++",))], pack, cache=tmp_path / "there", share=SHARE, tell=quiet)
+    run_tables([TABLE.only(("VSE++",))], ReproduceSettings(pack, cache=tmp_path / "there", share=SHARE))
     here = Cache(tmp_path / "here")
     assert here.add_results(tmp_path / "there") == 1
     assert here.add_results(tmp_path / "there") == 0
     there = Cache(tmp_path / "there")
     (result,) = there.fresh_results()
-    there.store(result, {"more": Measured({"figure": 1.0}, {"each": np.ones(3)})}, there.log_path(result.key))
+    there.store(result, {"more": Measurement({"figure": 1.0}, {"each": np.ones(3)})}, there.log_path(result.key))
     assert here.add_results(tmp_path / "there") == 1
     (joined,) = Cache(tmp_path / "here").fresh_results()
-    assert set(joined.figures) == {*result.figures, "more"} and here.items(result.key, "more")["each"].sum() == 3
+    assert set(joined.values) == {*result.values, "more"} and here.items(result.key, "more")["each"].sum() == 3
     with pytest.raises(InputError, match="nothing to add"):
         here.add_results(pack)
 

@@ -7,7 +7,7 @@ import pytest
 
 from tellapart.core.files import read_json
 from tellapart.papers.ours.grounded_captioning_tables import TEACHING
-from tellapart.reproduce.jobs import row_hash
+from tellapart.reproduce.row_recipes import row_hash
 from tellapart.training.log import read_log
 
 HOME = Path(__file__).parents[2]

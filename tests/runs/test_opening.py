@@ -15,7 +15,5 @@ print(sorted(name for name in sys.modules if name.startswith(("tellapart.objecti
 
 @pytest.mark.parametrize("name", ["captioner", "matcher"])
 def test_opening_imports_no_objective(name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(name=name)], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", PROGRAM.format(name=name)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

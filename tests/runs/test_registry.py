@@ -5,8 +5,8 @@ import pytest
 from tellapart.core.errors import InputError
 from tellapart.models.matchers.vse import VSE
 from tellapart.papers.recipes import find_recipe
-from tellapart.runs.recipe import Average
 from tellapart.runs.overrides import override
+from tellapart.runs.recipe import Average
 from tellapart.runs.registry import recipe_from_plain, to_plain
 
 

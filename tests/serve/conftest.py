@@ -27,12 +27,13 @@ def served_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from photo_world import make_world
     from tellapart.cli.index import IndexOptions, index
     from tellapart.papers.recipes import find_recipe
-    from tellapart.training.train import TrainSettings, train_recipe
+    from tellapart.training.settings import TrainSettings
+    from tellapart.training.train import train_recipe
 
     folder = make_world(tmp_path_factory.mktemp("serve") / "world")
     recipe = find_recipe("adaptive-attention")
     changes = tuple(f"{recipe.stages[0].name}.{change}" for change in TRAINING)
-    train_recipe(recipe, TrainSettings(folder / "pack", folder / "tell", set=changes, quiet=True))
+    train_recipe(recipe, TrainSettings(folder / "pack", folder / "tell", set=changes))
     (folder / "secret.txt").write_text("confidential")
     matcher, captioner = str(folder / "find"), str(folder / "tell")
     index(IndexOptions((folder / "photos",), str(folder / "index"), matcher, captioner, progress=False))

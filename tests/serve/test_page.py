@@ -17,7 +17,7 @@ import pytest
 
 from tellapart.cli.index import IndexOptions, index
 from tellapart.cli.samples import EVERYDAY, sample_photos
-from tellapart.runs.bundled import OPTIONS, is_bundled
+from tellapart.runs.bundled import NAMES, is_bundled
 from tellapart.serve import timeouts
 from tellapart.serve.server import Server, ServerSettings, open_server
 
@@ -262,7 +262,7 @@ def test_cards_are_aligned_and_nothing_is_cut_off(browser: Any, server: Server, 
 def photos_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Real photos, captioned and indexed by the bundled models."""
     pytest.importorskip("skimage", reason="needs scikit-image's sample photos")
-    if not all(is_bundled(name) for name in OPTIONS):
+    if not all(is_bundled(name) for name in NAMES):
         pytest.skip("no runs come with this installation")
     folder = tmp_path_factory.mktemp("real")
     (folder / "photos").mkdir()

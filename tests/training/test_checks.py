@@ -13,7 +13,8 @@ from tellapart.data.write_pack import write_pack
 from tellapart.papers.recipes import RECIPES, find_recipe
 from tellapart.text.vocabulary import Vocabulary
 from tellapart.training.checks import check_recipe
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 from tiny_pack import make_tiny_pack
 
 
@@ -30,11 +31,11 @@ from tiny_pack import make_tiny_pack
         ("sampling.batch=0", "at least 1"),
         ("sampling.split=trian", "nothing in the split 'trian'; it has "),
         ("validation_split=dev", "--set base.validation_split=SPLIT"),
-        ("also_judged_by=words", "base.also_judged_by=words: no earlier stage is called so; this is the first"),
+        ("also_validated_by=words", "base.also_validated_by=words: no earlier stage is called so; this is the first"),
     ],
 )
 def test_mistakes_leave_no_run_behind(setting: str, said: str, tiny_pack: Path, tmp_path: Path) -> None:
-    settings = TrainSettings(data=tiny_pack, out=tmp_path / "run", set=(f"base.{setting}",), quiet=True)
+    settings = TrainSettings(data=tiny_pack, out=tmp_path / "run", set=(f"base.{setting}",))
     with pytest.raises(InputError, match=said):
         train_recipe(find_recipe("vse++"), settings)
     assert not (tmp_path / "run").exists()
@@ -42,7 +43,7 @@ def test_mistakes_leave_no_run_behind(setting: str, said: str, tiny_pack: Path, 
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
 def test_a_model_that_cannot_be_made_is_a_sentence(tiny_pack: Path, tmp_path: Path) -> None:
-    settings = TrainSettings(data=tiny_pack, out=tmp_path / "run", set=("base.model.embedding=0",), quiet=True)
+    settings = TrainSettings(data=tiny_pack, out=tmp_path / "run", set=("base.model.embedding=0",))
     with pytest.raises(InputError, match="The model of stage 'base' cannot be made: hidden_size"):
         train_recipe(find_recipe("vse++"), settings)
 
@@ -85,7 +86,7 @@ def test_a_image_without_features_is_named(split: str, tmp_path: Path) -> None:
     counts[row] = 0
     (folder / "values.f16").write_bytes((folder / "values.f16").read_bytes()[: -16 * 2])
     np.save(folder / "offsets.npy", np.concatenate([[0], np.cumsum(counts)]))
-    settings = TrainSettings(pack.folder, tmp_path / "run", set=("base.epochs=1", "base.sampling.steps=1"), quiet=True)
+    settings = TrainSettings(pack.folder, tmp_path / "run", set=("base.epochs=1", "base.sampling.steps=1"))
     if split == "test":
         train_recipe(find_recipe("vse++"), settings)
         with pytest.raises(InputError, match=f"Image row {row} has no features in .*; run `tellapart extract` again"):
@@ -99,7 +100,7 @@ def test_a_image_without_features_is_named(split: str, tmp_path: Path) -> None:
 
 
 def test_a_model_of_features_without_features(tiny_pack: Path, tmp_path: Path) -> None:
-    settings = TrainSettings(data=tiny_pack, out=tmp_path / "run", set=("features=none",), quiet=True)
+    settings = TrainSettings(data=tiny_pack, out=tmp_path / "run", set=("features=none",))
     with pytest.raises(InputError, match="reads features, but the recipe has none"):
         train_recipe(find_recipe("neuraltalk2"), settings)
 

@@ -27,8 +27,9 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from papers.test_r2m_recipes import shrunk
 from tellapart.papers.r2m.recipes import R2M_FULL
-from tellapart.training.train import TrainSettings, train_recipe
-train_recipe(shrunk(R2M_FULL), TrainSettings(data=Path(sys.argv[1]), out=Path(sys.argv[2]), quiet=True))
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
+train_recipe(shrunk(R2M_FULL), TrainSettings(data=Path(sys.argv[1]), out=Path(sys.argv[2])))
 """
 
 
@@ -45,7 +46,7 @@ def gradients(pack_folder: Path, recipe_name: str):
     from tellapart.papers.recipes import find_recipe
     from tellapart.runs.overrides import override
     from tellapart.runs.run import inputs_for
-    from tellapart.training.feed import prefetched
+    from tellapart.training.prefetch import prefetch
 
     us = join_group("cpu")
     torch.manual_seed(0)
@@ -57,7 +58,7 @@ def gradients(pack_folder: Path, recipe_name: str):
     inputs = inputs_for(pack.vocabulary, {"width": store.width, "rows": store.most_rows}, True)
     context = Context(pack, inputs, batches, store, torch.device("cpu"))
     objective = stage.objective.build(stage.model.build(inputs), context).double().eval()
-    batch = next(iter(prefetched(batches, draw_epoch(pack, stage.sampling, (0, 0, 0)))))
+    batch = next(iter(prefetch(batches, draw_epoch(pack, stage.sampling, (0, 0, 0)))))
     batch = _as_double(batch)
     wrapped = DistributedDataParallel(objective, find_unused_parameters=True) if us.world > 1 else objective
     wrapped(batch)["loss"].backward()

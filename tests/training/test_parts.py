@@ -11,23 +11,23 @@ from torch import nn
 
 from tellapart.core.errors import InputError
 from tellapart.papers.recipes import RECIPES, find_recipe
-from tellapart.runs.recipe import Average, Optimiser, Schedule
 from tellapart.runs.overrides import override
+from tellapart.runs.recipe import Average, Optimiser, Schedule
 from tellapart.runs.registry import recipe_from_plain, to_plain
 from tellapart.training.averaging import WeightAverage
 from tellapart.training.log import Log, read_log
 from tellapart.training.optimisers import AdamP, build_optimiser, freeze
-from tellapart.training.schedules import rate_factor
+from tellapart.training.schedules import lr_factor
 
 
 def test_schedules() -> None:
-    assert rate_factor(Schedule(), 9, 10, 9, 0.9) == 1
-    assert rate_factor(Schedule("milestones", at=(2, 4), factor=0.5), 4, 9, 0, 0) == 0.25
-    assert rate_factor(Schedule("cosine"), 0, 1, 0, 0.0) == 1
-    assert rate_factor(Schedule("cosine-rising"), 0, 1, 0, 0.0) == 0
-    assert math.isclose(rate_factor(Schedule("cosine", warmup_steps=10), 0, 1, 4, 0.0), 0.5)
+    assert lr_factor(Schedule(), 9, 9, 0.9) == 1
+    assert lr_factor(Schedule("milestones", at=(2, 4), factor=0.5), 4, 0, 0) == 0.25
+    assert lr_factor(Schedule("cosine"), 0, 0, 0.0) == 1
+    assert lr_factor(Schedule("cosine-rising"), 0, 0, 0.0) == 0
+    assert math.isclose(lr_factor(Schedule("cosine", warmup_steps=10), 0, 4, 0.0), 0.5)
     with pytest.raises(ValueError, match="Unknown schedule"):
-        rate_factor(Schedule("wavy"), 0, 1, 0, 0)
+        lr_factor(Schedule("wavy"), 0, 0, 0)
 
 
 def test_epoch_average_is_the_mean_of_its_snapshots() -> None:

@@ -25,7 +25,8 @@ from tellapart.training.replay import (
     tensors_of,
     with_tensors,
 )
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 
 PAPERS = (convse, ltd, scan_recipes, matcher_recipes, contrastive_captioning, captioner_recipes)
 NAMES = [recipe.name for paper in PAPERS for recipe in paper.RECIPES]
@@ -42,7 +43,7 @@ def test_no_recordable_step_asks_the_device_for_anything(
 ) -> None:
     recipe = small_recipe(name)
     stages = tuple(replace(stage, epochs=1, sampling=replace(stage.sampling, steps=2)) for stage in recipe.stages)
-    settings = TrainSettings(pack, tmp_path / "run", quiet=True, replay=True)
+    settings = TrainSettings(pack, tmp_path / "run", replay=True)
     before = len(PretendedReplay.phases)
     train_recipe(replace(recipe, stages=stages), settings)
     assert len(PretendedReplay.phases) > before
@@ -64,7 +65,7 @@ def test_a_recorded_run_learns_what_a_plain_one_learns(
     )
     runs, close = [], {"float32": 2e-5, "bfloat16": 5e-3}[precision]
     for replayed in (False, True):
-        settings = TrainSettings(pack, tmp_path / f"run-{replayed}", quiet=True, replay=replayed)
+        settings = TrainSettings(pack, tmp_path / f"run-{replayed}", replay=replayed)
         runs.append(train_recipe(replace(recipe, stages=stages), settings).model.state_dict())
     for key, value in runs[0].items():
         if not key.endswith("out.bias"):  # before a batch norm a bias does nothing, and its gradient is rounding
@@ -77,7 +78,7 @@ def test_scheduled_sampling_is_recorded_too(name: str, pack: Path, tmp_path: Pat
     stage = recipe.stages[0]
     objective = replace(stage.objective, sampling_every=1, sampling_rise=0.25)
     stage = replace(stage, objective=objective, epochs=3, evaluation="loss", monitor="loss")
-    train_recipe(replace(recipe, stages=(stage,)), TrainSettings(pack, tmp_path / "run", quiet=True, replay=True))
+    train_recipe(replace(recipe, stages=(stage,)), TrainSettings(pack, tmp_path / "run", replay=True))
     assert PretendedReplay.phases[-1] == 0.25  # the share of the last step
 
 

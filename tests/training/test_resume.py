@@ -17,7 +17,8 @@ from tellapart.papers.recipes import find_recipe
 from tellapart.runs.recipe import Average, Recipe
 from tellapart.training.checkpoints import newest_checkpoint
 from tellapart.training.log import read_log
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 
 SMALL = ("base.model.embedding=16", "base.model.word_width=8", "base.epochs=4", "base.sampling.batch=16")
 
@@ -30,7 +31,7 @@ def small_recipe(average: Average | None = None) -> Recipe:
 
 
 def settings(tiny_pack: Path, out: Path, resume: bool = False) -> TrainSettings:
-    return TrainSettings(data=tiny_pack, out=out, set=SMALL, resume=resume, quiet=True, save_every=0.0)
+    return TrainSettings(data=tiny_pack, out=out, set=SMALL, resume=resume, save_every=0.0)
 
 
 @pytest.mark.parametrize("average", [None, Average("epoch"), Average("ema", decay=0.9)], ids=["plain", "swa", "ema"])

@@ -18,10 +18,12 @@ from tellapart.cli.index import IndexOptions, index
 from tellapart.cli.report import ReportOptions, report
 from tellapart.cli.samples import EVERYDAY, sample_captions, sample_photos
 from tellapart.cli.serve import ServeOptions
+from tellapart.core.progress import Progress
 from tellapart.data.scenes import make_scenes
 from tellapart.papers.recipes import find_recipe
-from tellapart.runs.bundled import OPTIONS, is_bundled
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.runs.bundled import NAMES, is_bundled
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 
 MATCHER = (
     "base.model.embedding=256",
@@ -46,9 +48,9 @@ def demo(out: Path, count: int = 600) -> Path:
     extract(ExtractOptions(pack=pack, kind="vector,grid"))
     matcher, captioner = out / "matcher", out / "captioner"
     print("\nA matcher (VSE with InfoNCE): find images by text")
-    train_recipe(find_recipe("vse++"), TrainSettings(data=pack, out=matcher, set=MATCHER))
+    train_recipe(find_recipe("vse++"), TrainSettings(data=pack, out=matcher, set=MATCHER), Progress())
     print("\nA captioner (AdaptiveAttention): caption images, and show the attention of each word")
-    train_recipe(find_recipe("adaptive-attention"), TrainSettings(data=pack, out=captioner, set=CAPTIONER))
+    train_recipe(find_recipe("adaptive-attention"), TrainSettings(data=pack, out=captioner, set=CAPTIONER), Progress())
     for run in (matcher, captioner):
         evaluate(EvaluateOptions(run=run, data=pack))
     page = report(ReportOptions(runs=(matcher, captioner), data=pack, out=out / "report.html"))
@@ -61,7 +63,7 @@ def photos_demo(out: Path) -> str | None:
 
     Returns the address of the page that `serve` shows; None if this installation has no bundled models.
     """
-    absent = [name for name in OPTIONS if not is_bundled(name)]
+    absent = [name for name in NAMES if not is_bundled(name)]
     if absent:
         print(f"No photos are captioned: this installation has no bundled {' or '.join(absent)}.")
         return None

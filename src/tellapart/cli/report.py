@@ -10,20 +10,21 @@ import numpy as np
 import torch
 import tyro
 
-from tellapart.cli.evaluate import context_for, fullest_evaluation
 from tellapart.core.errors import InputError
 from tellapart.core.files import write_text
 from tellapart.core.protocols import Matcher
 from tellapart.data.pack import Pack
+from tellapart.evaluation import full_evaluation
 from tellapart.evaluation.format import readable
 from tellapart.evaluation.retrieval import SplitScores, score_split
 from tellapart.models.captioners.teacher_forcing import as_captioner
 from tellapart.models.decoding import beam
 from tellapart.objectives.context import Context
 from tellapart.report import page
+from tellapart.report.attention_section import attention_section
 from tellapart.report.curves import learning_curves
-from tellapart.report.looks import looks_section
-from tellapart.report.memory_figure import memories_section
+from tellapart.report.memory_plot import memories_section
+from tellapart.runs.context import context_for
 from tellapart.runs.run import Run, open_run
 
 
@@ -55,7 +56,7 @@ def report(options: ReportOptions) -> Path:
     runs = [open_run(folder) for folder in options.runs]
     for run in runs:
         sections += run_sections(run, pack, options)
-    looks = looks_section(runs, pack, options.split, options.examples, options.seed)
+    looks = attention_section(runs, pack, options.split, options.examples, options.seed)
     if looks:
         sections.append(("Where the words look", looks))
     counts = pack.manifest["counts"]
@@ -70,7 +71,7 @@ def report(options: ReportOptions) -> Path:
 @torch.no_grad()
 def run_sections(run: Run, pack: Pack, options: ReportOptions) -> list[tuple[str, str]]:
     context = context_for(run, pack)
-    figures = fullest_evaluation(run.last_stage.evaluation)(run.model, context, options.split)
+    figures = full_evaluation(run.last_stage.evaluation)(run.model, context, options.split)
     curves = page.plot(learning_curves(run.folder / "log.jsonl", run.last_stage.monitor), "learning curves")
     title = f"{run.folder.name} ({run.recipe.name})"
     sections = [

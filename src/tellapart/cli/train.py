@@ -7,11 +7,11 @@ from typing import Annotated
 
 import tyro
 
-from tellapart.core.errors import InputError
-from tellapart.papers.recipes import RECIPES, find_recipe
-from tellapart.runs.bundled import run_folder
-from tellapart.runs.run import Run, forget_run
-from tellapart.training.train import TrainSettings, train_recipe
+from tellapart.core.progress import Progress
+from tellapart.papers.recipes import find_recipe
+from tellapart.runs.run import Run
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 
 
 @dataclass(frozen=True)
@@ -24,19 +24,10 @@ class TrainOptions:
     recipe: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RECIPE")]
     """Name of a recipe (`tellapart recipes` lists them), a recipe.json, or a run whose recipe is used again."""
     settings: Annotated[TrainSettings, tyro.conf.arg(name="")]
+    quiet: bool = False
+    """Show no progress."""
 
 
 def train(options: TrainOptions) -> Run:
-    """Train and open the finished run."""
-    name = options.recipe
-    if name not in RECIPES and (run_folder(name) / "recipe.json").is_file():
-        name = str(run_folder(name) / "recipe.json")
-    recipe, out = find_recipe(name), options.settings.out
-    begun = (out / "recipe.json").is_file()
-    try:
-        return train_recipe(recipe, options.settings)
-    except InputError:
-        if not begun:
-            # The call is about to be mended and made again: nothing of it should stand in the way.
-            forget_run(out)
-        raise
+    """Train and return the finished run."""
+    return train_recipe(find_recipe(options.recipe), options.settings, Progress(enabled=not options.quiet))

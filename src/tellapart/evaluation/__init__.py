@@ -1,12 +1,33 @@
-"""Evaluations: `function(model, context, split) -> {name: figure}`. One line an entry."""
+"""Evaluations: `function(model, context, split) -> {metric: value}`. A new evaluation is one entry here."""
 
-from collections.abc import Callable
+from __future__ import annotations
 
-from tellapart.evaluation.captions import evaluate_captions, to_caption, validate_captions
-from tellapart.evaluation.grounding import evaluate_grounding, evaluate_grounding_fully, ground_with_classes, to_ground
-from tellapart.evaluation.retrieval import evaluate_retrieval, evaluate_retrieval_fully, to_match
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from tellapart.core.errors import InputError
+from tellapart.evaluation.captions import check_captions, evaluate_captions, validate_captions
+from tellapart.evaluation.grounding import (
+    check_grounding,
+    evaluate_grounding,
+    evaluate_grounding_fully,
+    ground_with_classes,
+)
+from tellapart.evaluation.retrieval import (
+    check_retrieval,
+    evaluate_retrieval,
+    evaluate_retrieval_fully,
+    evaluate_with_cxc,
+)
 from tellapart.evaluation.self_retrieval import self_retrieval
 from tellapart.models.captioners.teacher_forcing import as_captioner
+from tellapart.objectives.context import Context
+
+Rows = list[dict[str, float | str]]
 
 EVALUATIONS: dict[str, Callable[..., dict[str, float]]] = {
     "captions": validate_captions,
@@ -19,17 +40,49 @@ EVALUATIONS: dict[str, Callable[..., dict[str, float]]] = {
 }
 
 CHECKS: dict[str, Callable[..., object]] = {
-    "captions": to_caption,
-    "captions-full": to_caption,
-    "grounding": to_ground,
-    "grounding-full": to_ground,
-    "retrieval": to_match,
-    "retrieval-full": to_match,
+    "captions": check_captions,
+    "captions-full": check_captions,
+    "grounding": check_grounding,
+    "grounding-full": check_grounding,
+    "retrieval": check_retrieval,
+    "retrieval-full": check_retrieval,
     "self-retrieval": lambda model, context, split: as_captioner(model),
 }
-"""Of evaluations that may refuse a model or a pack: `function(model, context, split)` that does so and no more."""
+"""By evaluation: `function(model, context, split)` that raises if the model or the pack does not suit it."""
 
-TABLES: dict[str, Callable[..., tuple[dict[str, float], list[dict[str, float | str]]]]] = {
-    "grounding": ground_with_classes
-}
-"""Evaluations that also have a table of many rows, written beside their full figures."""
+TABLES: dict[str, Callable[..., tuple[dict[str, float], Rows]]] = {"grounding": ground_with_classes}
+"""Evaluations that also return a table of many rows."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Metrics of a model on a split."""
+
+    values: dict[str, float]
+    rows: Rows
+    """A table of details, such as one row per object class; empty for most evaluations."""
+
+
+@torch.no_grad()
+def evaluate(model: nn.Module, context: Context, split: str, name: str, cxc: Sequence[Path] = ()) -> Evaluation:
+    """The metrics of evaluation `name` in its full form.
+
+    cxc: files with ratings of Crisscrossed Captions; they replace `name` by retrieval with their positives.
+    """
+    if cxc:
+        return Evaluation(evaluate_with_cxc(model, context, split, cxc), [])
+    if name in TABLES:
+        return Evaluation(*TABLES[name](model, context, split))
+    return Evaluation(full_evaluation(name)(model, context, split), [])
+
+
+def full_evaluation(name: str) -> Callable[..., dict[str, float]]:
+    """The full form of an evaluation, called NAME-full, or the evaluation itself where it has none.
+
+    `loss` has no metrics: a run that is validated by its loss alone (R2M, which must not see captions) is evaluated by
+    its captions.
+    """
+    name = "captions" if name == "loss" else name
+    if name not in EVALUATIONS:
+        raise InputError(f"Unknown `evaluation` '{name}'; choose one of {', '.join(EVALUATIONS)}.")
+    return EVALUATIONS.get(f"{name}-full", EVALUATIONS[name])

@@ -1,4 +1,4 @@
-"""What the regions of a pack allow a gaze to reach, whoever looks."""
+"""The attention accuracy that the regions of a pack allow."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tellapart.metrics.grounding.attention import THRESHOLD, Outcomes, attention
 from tellapart.metrics.grounding.boxes import image_sizes, overlap
 
 AT_ONCE = 4096
-"""Words whose regions are compared with their boxes in one go."""
+"""Words whose regions are compared with their boxes at once."""
 
 
 def region_bounds(pack: Pack, store: FeatureStore, split: str) -> dict[str, float]:
-    """What attention accuracy can be, in percent, with these regions: `region_ceiling` if a gaze finds a region that
-    overlaps the object over 0.5 wherever there is one, `region_chance` if it takes any region, and `region_first` if it
-    always takes the first, which of detections is the surest."""
+    """The attention accuracy, in percent, that these regions allow: `region_ceiling` for attention that finds a region
+    with an overlap over 0.5 wherever there is one, `region_chance` for a random region, and `region_first` for the
+    first region, which is the surest detection."""
     if store.boxes is None:
-        raise InputError(f"The features {store.name} have no boxes, so nothing in them can be looked at.")
+        raise InputError(f"The features {store.name} have no boxes to attend to.")
     objects = open_objects(pack)
     words = objects.of_captions(split_rows(pack, split).captions)
     image = pack.owner[objects.caption[words]]
@@ -39,10 +39,10 @@ def region_bounds(pack: Pack, store: FeatureStore, split: str) -> dict[str, floa
         parts["ceiling"].append(right.any(1))
         parts["chance"].append(right.sum(1) / np.maximum(real.sum(1), 1))
         parts["first"].append(right[:, 0])
-    figures = {}
+    metrics = {}
     for name, hits in parts.items():
         outcomes = Outcomes(image, objects.word_class[words], np.concatenate([np.zeros(0), *hits]))
         both = attention_accuracy(outcomes, len(objects.classes))
-        figures[f"region_{name}"] = both["attention_accuracy"]
-        figures[f"region_{name}_words"] = both["attention_accuracy_words"]
-    return figures
+        metrics[f"region_{name}"] = both["attention_accuracy"]
+        metrics[f"region_{name}_words"] = both["attention_accuracy_words"]
+    return metrics

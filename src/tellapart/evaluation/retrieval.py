@@ -1,4 +1,4 @@
-"""How well a matcher finds: encode a split, score all images with all sentences in chunks, and measure."""
+"""How well a matcher retrieves: encode a split, score all images with all captions in chunks, and measure."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tellapart.metrics.retrieval.recall import own_captions, r_precision, recall
 from tellapart.objectives.context import Context
 
 CHUNK = 256
-"""Images, and sentences, encoded in one go."""
+"""Images, or captions, encoded at once."""
 NDCG_CAPTIONS = 6000
-"""nDCG compares every caption with every other: seconds for 5,000 of them, minutes for 25,000. Larger splits
-go without; `rouge_relevance` and `ndcg` are there to be called."""
+"""Most captions for which nDCG is computed. It compares every caption with every other: seconds for 5,000 of them,
+minutes for 25,000."""
 
 
 @dataclass(frozen=True)
 class SplitScores:
-    """All images of a split against all their sentences; rows and columns follow the pack."""
+    """Scores of all images of a split with all their captions, in the order of the pack."""
 
     scores: Tensor  # [I, C] on the CPU
     owner: Tensor  # [C], row of `scores`
@@ -40,28 +40,27 @@ class SplitScores:
 
 
 def evaluate_retrieval(model: nn.Module, context: Context, split: str) -> dict[str, float]:
-    """R@K both ways, rsum and median ranks of a split: what training watches."""
+    """R@K in both directions, rsum and median ranks of a split; used during training."""
     found = score_split(model, context, split)
     return recall(found.scores, found.owner)
 
 
 def evaluate_retrieval_fully(model: nn.Module, context: Context, split: str) -> dict[str, float]:
-    """`evaluate_retrieval` with R-precision, nDCG, the ends of 95% bootstrap intervals, and 1K folds where they
-    apply."""
+    """`evaluate_retrieval` with R-precision, nDCG, 95% bootstrap intervals, and 1K folds where they apply."""
     found = score_split(model, context, split)
     texts = [context.pack.captions[row].text for row in found.captions]
-    return full_measures(found, texts)
+    return full_metrics(found, texts)
 
 
-def full_measures(found: SplitScores, texts: Sequence[str]) -> dict[str, float]:
-    """All measures of a score matrix; `texts` are its captions, for nDCG."""
-    measures = recall(found.scores, found.owner)
-    measures["i2t_r_precision"] = r_precision(found.scores, own_captions(found.owner, len(found.image_rows)))
+def full_metrics(found: SplitScores, texts: Sequence[str]) -> dict[str, float]:
+    """All metrics of a score matrix; `texts` are its captions, for nDCG."""
+    metrics = recall(found.scores, found.owner)
+    metrics["i2t_r_precision"] = r_precision(found.scores, own_captions(found.owner, len(found.image_rows)))
     if len(texts) <= NDCG_CAPTIONS:
-        measures["t2i_ndcg_rouge"] = ndcg(found.scores, rouge_relevance(texts, found.owner))
+        metrics["t2i_ndcg_rouge"] = ndcg(found.scores, rouge_relevance(texts, found.owner))
     for name, interval in intervals(retrieval_ranks(found.scores, found.owner)).items():
-        measures[f"{name}_low"], measures[f"{name}_high"] = interval.low, interval.high
-    return measures | thousand_folds(found.scores, found.owner)
+        metrics[f"{name}_low"], metrics[f"{name}_high"] = interval.low, interval.high
+    return metrics | thousand_folds(found.scores, found.owner)
 
 
 def evaluate_with_cxc(model: nn.Module, context: Context, split: str, files: Sequence[Path]) -> dict[str, float]:
@@ -69,8 +68,8 @@ def evaluate_with_cxc(model: nn.Module, context: Context, split: str, files: Seq
     pack = context.pack
     if not pack.has_column(CAPTION_IDS):
         raise InputError(
-            f"{pack.folder} does not hold COCO's caption ids, by which CxC files name captions; prepare it anew from "
-            "COCO's or Karpathy's JSON files."
+            f"{pack.folder} does not have COCO's caption ids, which CxC files use; prepare it again from COCO's or "
+            "Karpathy's JSON files."
         )
     ratings = [rating for path in files for rating in read_cxc(path)]
     found = score_split(model, context, split)
@@ -81,21 +80,21 @@ def evaluate_with_cxc(model: nn.Module, context: Context, split: str, files: Seq
             f"None of the {len(ratings)} CxC ratings is of an image and a caption of the split '{split}' of "
             f"{pack.folder}; sits_val.csv goes with COCO's val split by Karpathy, sits_test.csv with his test split."
         )
-    figures = full_measures(found, [pack.captions[row].text for row in found.captions])
+    values = full_metrics(found, [pack.captions[row].text for row in found.captions])
     with_cxc = cxc_recall(found.scores, cxc_positives(ratings, names, ids, found.owner))
-    return figures | {f"cxc_{name}": value for name, value in with_cxc.items()}
+    return values | {f"cxc_{name}": value for name, value in with_cxc.items()}
 
 
-def to_match(model: nn.Module, context: Context, split: str) -> tuple[Matcher, Split]:
-    """The model once it is known to be a matcher, and what it is to be judged on."""
+def check_retrieval(model: nn.Module, context: Context, split: str) -> tuple[Matcher, Split]:
+    """The model and the captioned images to evaluate; raises if the model is not a matcher."""
     if not isinstance(model, Matcher):
-        raise InputError(f"Retrieval needs a matcher, and {type(model).__name__} is none.")
+        raise InputError(f"Retrieval needs a matcher; {type(model).__name__} is not a matcher.")
     return model, captioned(context.pack, split)
 
 
 def score_split(model: nn.Module, context: Context, split: str, chunk: int = CHUNK) -> SplitScores:
-    """The score matrix of a split. Sentences are encoded shortest first, so that little is padded."""
-    matcher, rows = to_match(model, context, split)
+    """The score matrix of a split. Captions are encoded shortest first, so that there is little padding."""
+    matcher, rows = check_retrieval(model, context, split)
     image_rows, captions = rows.images, rows.captions
     owner = torch.from_numpy(np.searchsorted(image_rows, context.pack.owner[captions]))
     lengths = context.pack.offsets[captions + 1] - context.pack.offsets[captions]

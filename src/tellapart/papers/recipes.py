@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tellapart.core.errors import InputError
 from tellapart.core.files import read_json
 from tellapart.papers.contrastive_captioning import recipes as contrastive_captioning
@@ -12,8 +10,10 @@ from tellapart.papers.grounded_captioning import recipes as grounded_captioning
 from tellapart.papers.ltd import recipes as ltd
 from tellapart.papers.ours import bundled_recipes, captioner_recipes, matcher_recipes, scan_recipes
 from tellapart.papers.r2m import recipes as r2m
+from tellapart.runs.bundled import run_folder
 from tellapart.runs.recipe import Recipe
 from tellapart.runs.registry import recipe_from_plain
+from tellapart.runs.run import read_recipe
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
@@ -33,10 +33,12 @@ RECIPES: dict[str, Recipe] = {
 
 
 def find_recipe(name: str) -> Recipe:
-    """The recipe of this name, or the one in this recipe.json (a run folder has one)."""
+    """The recipe of this name, or that of a run folder (`bundled:captioner` included) or of a recipe.json."""
     if name in RECIPES:
         return RECIPES[name]
-    path = Path(name)
-    if path.is_file() and path.suffix == ".json":
-        return recipe_from_plain(read_json(path))
+    folder = run_folder(name)
+    if (folder / "recipe.json").is_file():
+        return read_recipe(folder)
+    if folder.is_file() and folder.suffix == ".json":
+        return recipe_from_plain(read_json(folder))
     raise InputError(f"Unknown recipe '{name}'. Known recipes: {', '.join(RECIPES)}.")

@@ -1,5 +1,4 @@
-"""Columns that captioning tables share. Figures are in percent: a paper's 0.327 BLEU-4 is 32.7 here, its 1.042 CIDEr
-104.2."""
+"""Columns that captioning tables share. Values are in percent: a paper's BLEU-4 of 0.327 is 32.7 here."""
 
 from __future__ import annotations
 
@@ -15,10 +14,10 @@ SELF_RETRIEVAL = tuple(Column(f"top-{rank}", f"top{rank}", "self-retrieval") for
 SECONDS = Column("seconds", "seconds", "training", decimals=0)
 
 
-def percent(*figures: float) -> tuple[float, ...]:
-    """Fractions as papers print them, times 100.
+def percent(*values: float) -> tuple[float, ...]:
+    """Fractions times 100.
 
     >>> percent(0.327, 1.042)
     (32.7, 104.2)
     """
-    return tuple(round(100 * figure, 4) for figure in figures)
+    return tuple(round(100 * value, 4) for value in values)

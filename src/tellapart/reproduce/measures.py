@@ -1,7 +1,7 @@
-"""What is measured of a finished run, by name: figures, and where there are some, what each image adds to them.
+"""What is measured of a finished run, by name: values, and where there are some, what each image adds to them.
 
 Per-image values allow a paired bootstrap when a row has only one run: `ranks` of retrieval queries, or an array named
-like its figure whose mean over images is that figure. A figure that is no such mean may give its bootstrap itself, as
+like its value whose mean over images is that value. A value that is no such mean may give its bootstrap itself, as
 `drawn_` and its name: [SAMPLES] values on the images that `metrics.bootstrap.image_weights` draws with seed 0.
 """
 
@@ -22,35 +22,35 @@ from tellapart.metrics.retrieval.ndcg import ndcg, rouge_relevance
 from tellapart.metrics.retrieval.recall import own_captions, r_precision, retrieval_ranks, summarise, thousand_folds
 from tellapart.reproduce.caption_measures import measure_captions, measure_self_retrieval
 from tellapart.reproduce.grounding_measure import measure_grounding
-from tellapart.reproduce.measured import Measured
+from tellapart.reproduce.measurement import Measurement
 from tellapart.runs.context import context_for
 from tellapart.runs.run import Run
 from tellapart.training.log import read_log
 
 RANKS = ("ranks_i2t", "ranks_t2i", "owner")
-"""Names of the arrays that retrieval ranks are kept under: [I], [C] and [C]."""
+"""Names of the arrays with retrieval ranks: [I], [C] and [C]."""
 
 
-Measure = Callable[[Run, Pack, str, str], Measured]
-"""(run, pack, split, device) -> what was measured."""
+Measure = Callable[[Run, Pack, str, str], Measurement]
+"""(run, pack, split, device) -> the measurement."""
 
 
-def measure_retrieval(run: Run, pack: Pack, split: str, device: str) -> Measured:
-    """Recall both ways, R-precision and 1K folds where they apply, with the rank of every query."""
+def measure_retrieval(run: Run, pack: Pack, split: str, device: str) -> Measurement:
+    """Recall in both directions, R-precision, and 1K folds where they apply, with the rank of every query."""
     found = _scores(run, pack, split, device)
     ranks = retrieval_ranks(found.scores, found.owner)
-    figures = summarise(ranks)
-    figures["i2t_r_precision"] = r_precision(found.scores, own_captions(found.owner, len(found.image_rows)))
-    figures |= thousand_folds(found.scores, found.owner)
+    values = summarise(ranks)
+    values["i2t_r_precision"] = r_precision(found.scores, own_captions(found.owner, len(found.image_rows)))
+    values |= thousand_folds(found.scores, found.owner)
     arrays = (ranks.image_to_text, ranks.text_to_image, ranks.owner)
-    return Measured(figures, {name: array.numpy().astype(np.int32) for name, array in zip(RANKS, arrays)})
+    return Measurement(values, {name: array.numpy().astype(np.int32) for name, array in zip(RANKS, arrays)})
 
 
-def measure_ndcg(run: Run, pack: Pack, split: str, device: str) -> Measured:
-    """nDCG@25 of captions as queries, with ROUGE-L as relevance; apart from the rest since it takes long."""
+def measure_ndcg(run: Run, pack: Pack, split: str, device: str) -> Measurement:
+    """nDCG@25 of captions as queries, with ROUGE-L as relevance; a measure by itself since it takes long."""
     found = _scores(run, pack, split, device)
     relevance = _relevance(pack.folder, tuple(found.captions.tolist()), tuple(found.owner.tolist()))
-    return Measured({"t2i_ndcg_rouge": ndcg(found.scores, relevance)})
+    return Measurement({"t2i_ndcg_rouge": ndcg(found.scores, relevance)})
 
 
 def _scores(run: Run, pack: Pack, split: str, device: str) -> SplitScores:
@@ -60,31 +60,31 @@ def _scores(run: Run, pack: Pack, split: str, device: str) -> SplitScores:
 
 @lru_cache(maxsize=2)
 def _relevance(folder: Path, captions: tuple[int, ...], owner: tuple[int, ...]) -> Tensor:
-    """[C, I]. The same for every run on a pack, so it is computed once a process."""
+    """[C, I]. The same for every run on a pack, so it is computed once per process."""
     pack = Pack(folder)
     return rouge_relevance([pack.captions[row].text for row in captions], torch.tensor(owner))
 
 
-def measure_log(run: Run, pack: Pack, split: str, device: str) -> Measured:
+def measure_log(run: Run, pack: Pack, split: str, device: str) -> Measurement:
     """Figures of training itself, from the last stage's log: `last_NAME` and `best_NAME` (the highest) of every one."""
     rows = [row for row in read_log(run.folder / "log.jsonl") if row["stage"] == run.last_stage.name]
-    figures: dict[str, float] = {}
+    values: dict[str, float] = {}
     for row in rows:
         for name, value in row.items():
             if isinstance(value, float) and value == value:
-                figures[f"last_{name}"] = value
-                figures[f"best_{name}"] = max(value, figures.get(f"best_{name}", value))
-    return Measured(figures)
+                values[f"last_{name}"] = value
+                values[f"best_{name}"] = max(value, values.get(f"best_{name}", value))
+    return Measurement(values)
 
 
 SECONDS = "seconds.json"
-"""Beside a run's weights: how long its stages took to train, those taken over from another run among them."""
+"""File in a run folder: how long its stages took to train, including those copied from another run."""
 
 
-def measure_training(run: Run, pack: Pack, split: str, device: str) -> Measured:
-    """Seconds of training, where the run was made here; a run that was interrupted counts from where it went on."""
+def measure_training(run: Run, pack: Pack, split: str, device: str) -> Measurement:
+    """Seconds of training, if the run was made here; an interrupted run counts from where it was resumed."""
     path = run.folder / SECONDS
-    return Measured({"seconds": float(read_json(path)["training"])} if path.is_file() else {})
+    return Measurement({"seconds": float(read_json(path)["training"])} if path.is_file() else {})
 
 
 MEASURES: dict[str, Measure] = {

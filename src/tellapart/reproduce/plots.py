@@ -1,4 +1,4 @@
-"""What a filled table shows as one SVG: figures followed through training, or through the values of a setting."""
+"""A filled table as one SVG: metrics over training, or over the values of a setting."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tellapart.reproduce.collect import Filled
+from tellapart.reproduce.fill import Filled
 from tellapart.reproduce.table import Column, Curve, Sweep
 
 COLOURS = ("#1b6ca8", "#d1495b", "#66a182", "#edae49", "#5f4bb6", "#8d5b4c", "#2e4057", "#a0a0a0")
 
 
-def drawn_svg(filled: Filled) -> str:
-    """The table's curves, or its sweep; empty where it has neither, or nothing to show for it."""
+def draw_svg(filled: Filled) -> str:
+    """The table's curves, or its sweep; empty where it has neither, or no results for it."""
     if filled.curves:
         return _panels(filled.table.curves, lambda axes, curve: _curve(axes, curve, filled))
     sweep = filled.table.sweep
@@ -25,7 +25,7 @@ def drawn_svg(filled: Filled) -> str:
 
 
 def _panels(shown: Sequence[Any], draw: Callable[[Any, Any], None]) -> str:
-    """A panel for each of what is shown, and one legend."""
+    """One panel per item, and one legend."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -49,14 +49,14 @@ def _panels(shown: Sequence[Any], draw: Callable[[Any, Any], None]) -> str:
         fontsize=9,
     )
     written = io.StringIO()
-    # Without a date, and with ids that are not drawn at random, the same curves give the same bytes.
+    # Without a date and without random ids, the same curves give the same bytes.
     with rc_context({"svg.hashsalt": "tellapart"}):
         figure.savefig(written, format="svg", metadata={"Date": None})
     return written.getvalue()
 
 
 def _curve(axes: Any, curve: Curve, filled: Filled) -> None:
-    """A line a row."""
+    """One line per row."""
     for index, row in enumerate(filled.table.rows):
         points = filled.curves.get((row.name, curve.title))
         if points:
@@ -68,12 +68,12 @@ def _curve(axes: Any, curve: Curve, filled: Filled) -> None:
 
 
 def _swept(axes: Any, column: Column, sweep: Sweep, filled: Filled) -> None:
-    """A line a list of rows, with their intervals."""
+    """One line per list of rows, with their intervals."""
     for index, (name, points) in enumerate(_points(filled, sweep, column).items()):
         if points:
             values, middle, below, above = zip(*points)
-            look = {"color": COLOURS[index], "linewidth": 1.2, "marker": "o", "markersize": 3, "capsize": 2}
-            axes.errorbar(values, middle, (below, above), label=name, **look)
+            style = {"color": COLOURS[index], "linewidth": 1.2, "marker": "o", "markersize": 3, "capsize": 2}
+            axes.errorbar(values, middle, (below, above), label=name, **style)
     least = min(value for line in sweep.lines.values() for value, _ in line if value > 0)
     axes.set_xscale("symlog", linthresh=least)  # the setting may be 0
     axes.set_title(column.name, fontsize=10)
@@ -81,7 +81,7 @@ def _swept(axes: Any, column: Column, sweep: Sweep, filled: Filled) -> None:
 
 
 def _points(filled: Filled, sweep: Sweep, column: Column) -> dict[str, list[tuple[float, float, float, float]]]:
-    """By line: the setting's value, ours, and how far the interval reaches below and above it (0 without one)."""
+    """By line: the setting's value, our value, and the distances to the ends of its interval (0 without one)."""
     found: dict[str, list[tuple[float, float, float, float]]] = {}
     for name, line in sweep.lines.items():
         found[name] = []

@@ -1,7 +1,7 @@
-"""How sure a cell is, and whether a claim holds.
+"""Intervals of cells and of differences between them.
 
 Several runs of a row (seeds): the mean with a t interval; two rows are compared by Welch's t interval. One run: a
-percentile bootstrap over images, each drawn with its sentences; two rows are compared on the same draws.
+percentile bootstrap over images, each drawn with its captions; two rows are compared on the same draws.
 Intervals over seeds say nothing of other test images, intervals over images nothing of other seeds.
 """
 
@@ -23,11 +23,13 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Estimate:
+    """A value and its 95% interval; the ends are NaN where there is none."""
+
     value: float
     low: float
     high: float
     how: str
-    """Over what the interval was made: `N seeds`, `pictures`, or nothing (`one run`)."""
+    """What the interval is over: `N seeds`, `images`, or nothing (`one run`)."""
 
     @property
     def margin(self) -> float | None:
@@ -37,21 +39,22 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Cell:
-    """All that is known of one row in one column."""
+    """What is known of one row in one column."""
 
     values: Mapping[int, float]
     """By seed."""
     draws: np.ndarray | None = None  # [samples]
-    """The first run's figure on bootstrapped images; the same images in every cell of a table."""
+    """The first run's value on bootstrapped images; the same images in every cell of a table."""
 
     def estimate(self) -> Estimate:
+        """The mean over runs and its interval."""
         numbers = list(self.values.values())
         mean = sum(numbers) / len(numbers)
         if len(numbers) > 1:
             margin = t_quantile(len(numbers) - 1) * deviation(numbers) / math.sqrt(len(numbers))
             return Estimate(mean, mean - margin, mean + margin, f"{len(numbers)} seeds")
         if self.draws is not None:
-            return Estimate(mean, *_ends(self.draws), "pictures")
+            return Estimate(mean, *_ends(self.draws), "images")
         return Estimate(mean, math.nan, math.nan, "one run")
 
 
@@ -67,7 +70,7 @@ def mean_cell(cells: list[Cell]) -> Cell | None:
 
 
 def difference(first: Cell, second: Cell) -> Estimate:
-    """First minus second."""
+    """First minus second, with its interval."""
     a, b = list(first.values.values()), list(second.values.values())
     gap = sum(a) / len(a) - sum(b) / len(b)
     if len(a) > 1 and len(b) > 1:
@@ -99,7 +102,7 @@ def spread(cell: Cell) -> Estimate:
 
 
 def bootstrap_draws(metric: str, items: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """A figure on SAMPLES bootstrapped test sets [samples], as measured, from ranks, or from one value an image."""
+    """A metric on SAMPLES bootstrapped test sets [samples]: as stored, from ranks, or from one value per image."""
     if f"drawn_{metric}" in items:
         return items[f"drawn_{metric}"].astype(np.float64)
     if all(name in items for name in RANKS):
@@ -113,6 +116,7 @@ def bootstrap_draws(metric: str, items: Mapping[str, np.ndarray]) -> np.ndarray 
 
 
 def deviation(numbers: list[float]) -> float:
+    """Standard deviation of a sample."""
     mean = sum(numbers) / len(numbers)
     return math.sqrt(sum((number - mean) ** 2 for number in numbers) / (len(numbers) - 1))
 
@@ -120,7 +124,8 @@ def deviation(numbers: list[float]) -> float:
 def t_quantile(freedom: float, level: float = LEVEL) -> float:
     """The t with `level` of Student's distribution between -t and t.
 
-    With T = sqrt(n) tan(u), u has the density cos(u)^(n - 1) up to a factor, on a finite interval: it is summed there.
+    With T = sqrt(n) tan(u), u has the density cos(u)^(n - 1) up to a factor, on a finite interval: it is integrated
+    there.
 
     >>> round(t_quantile(2), 3), round(t_quantile(4), 3)
     (4.303, 2.776)
@@ -133,7 +138,7 @@ def t_quantile(freedom: float, level: float = LEVEL) -> float:
 
 
 def chi_square_quantile(freedom: int, probability: float) -> float:
-    """By bisection of the regularised incomplete gamma function.
+    """Quantile of the chi-squared distribution, by bisection of the regularised incomplete gamma function.
 
     >>> round(chi_square_quantile(4, 0.975), 3)
     11.143

@@ -1,4 +1,4 @@
-"""A table of a paper as data: rows are recipes, columns are figures, claims are inequalities between cells."""
+"""A table of a paper as data: rows are recipes, columns are metrics, claims are inequalities between cells."""
 
 from __future__ import annotations
 
@@ -11,35 +11,39 @@ from tellapart.runs.recipe import Recipe
 
 @dataclass(frozen=True)
 class Column:
+    """One column of a table."""
+
     name: str
-    """As the paper heads it."""
+    """The paper's heading."""
     metric: str
-    """Name of the figure among those its measure gives."""
+    """Name of the metric among the values of its measure."""
     measure: str = "retrieval"
-    """What makes the figure: a name in `measures.MEASURES`, or in `later_measures.LATER`."""
+    """What computes it: a name in `measures.MEASURES`, or in `derived_measures.DERIVED`."""
     decimals: int = 1
     in_folds: bool = False
-    """Where a test split is large enough, the mean over folds of 1,000 images, as the paper has it on COCO."""
+    """Whether it is the mean over folds of 1,000 images, as in the paper, where the test split is large enough."""
 
 
 @dataclass(frozen=True)
 class Row:
+    """One row of a table."""
+
     name: str
     recipe: Recipe
     """What the row trains. Without stages nothing is trained: its name is then one in `caption_measures.UNTRAINED`."""
     overrides: tuple[str, ...] = ()
-    """Fields of the recipe this row changes, as `tellapart train --set` takes them."""
+    """Fields of the recipe that this row changes, such as `mle.epochs=3`."""
     published: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
-    """The paper's figures by data set, in the order of the table's columns; None where it prints none."""
+    """The paper's values by data set, in the order of the table's columns; None where it prints none."""
 
 
 Rows = str | tuple[str, ...]
-"""One row, or several whose mean is meant."""
+"""One row, or several whose mean is used."""
 
 
 @dataclass(frozen=True)
 class Greater:
-    """`better` lies more than `by` above `worse` in a column."""
+    """`better` is more than `by` above `worse` in a column."""
 
     better: Rows
     worse: Rows
@@ -49,7 +53,7 @@ class Greater:
 
 @dataclass(frozen=True)
 class Within:
-    """Two rows lie at most `limit` apart in a column."""
+    """Two rows differ by at most `limit` in a column."""
 
     first: Rows
     second: Rows
@@ -59,7 +63,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Below:
-    """A row stays below `limit` in a column."""
+    """A row is below `limit` in a column."""
 
     row: Rows
     column: str
@@ -68,7 +72,7 @@ class Below:
 
 @dataclass(frozen=True)
 class Above:
-    """A row stays above `limit` in a column."""
+    """A row is above `limit` in a column."""
 
     row: Rows
     column: str
@@ -89,33 +93,37 @@ Check = Greater | Within | Below | Above | SpreadBelow
 
 @dataclass(frozen=True)
 class Claim:
+    """A statement of a paper as inequalities."""
+
     text: str
-    """What the paper says, in our words, with the place where it says so."""
+    """What the paper says, in our words, and where it says so."""
     checks: tuple[Check, ...]
-    """The claim holds when all of these do."""
+    """The claim holds if all of these do."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A figure followed through training, one line a row of the table."""
+    """A metric over training, with one line per row of the table."""
 
     title: str
     keys: tuple[str, ...]
-    """Its name in a run's log.jsonl; of several, the first that a line has."""
+    """Its name in a run's log.jsonl; of several names, the first that a log row has."""
     logarithmic: bool = False
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A setting that changes from row to row, drawn as a figure: one panel a column, one line a list of rows."""
+    """A setting that changes from row to row, as a plot: one panel per column, one line per list of rows."""
 
     setting: str
     lines: Mapping[str, tuple[tuple[float, str], ...]]
-    """By the line's name: (the setting's value, the row that has it)."""
+    """By the name of the line: (value of the setting, row that has it)."""
 
 
 @dataclass(frozen=True)
 class Table:
+    """A table of a paper, or one of ours."""
+
     name: str
     """paper/table, as `tellapart reproduce` takes it."""
     paper: str
@@ -126,20 +134,14 @@ class Table:
     curves: tuple[Curve, ...] = ()
     sweep: Sweep | None = None
     seeds: int = 3
-    """Runs of each row when the caller does not say."""
+    """Default number of runs per row."""
     notes: tuple[str, ...] = ()
-    """What a reader must know: readings of the paper, differences of data or backbone."""
+    """What a reader must know: interpretations of the paper, differences of data or backbone."""
     pack_name: str = ""
-    """Only packs whose name has this in it show what the table is about; runs on others stay out of docs/results.md."""
-
-    def row(self, name: str) -> Row:
-        return next(row for row in self.rows if row.name == name)
-
-    def column(self, name: str) -> Column:
-        return next(column for column in self.columns if column.name == name)
+    """docs/results.md shows only runs on packs whose name contains this."""
 
     def only(self, rows: tuple[str, ...]) -> Table:
-        """The table with these rows alone, and the claims that can still be judged."""
+        """The table with only these rows, and the claims that need no others."""
         known = {row.name for row in self.rows}
         unknown = [name for name in rows if name not in known]
         if unknown:
@@ -152,7 +154,7 @@ class Table:
 
 
 def rows_of(claim: Claim) -> set[str]:
-    """All rows a claim speaks of."""
+    """All rows that a claim compares."""
     named: set[str] = set()
     for check in claim.checks:
         if isinstance(check, Greater):
@@ -165,6 +167,7 @@ def rows_of(claim: Claim) -> set[str]:
 
 
 def as_rows(rows: Rows) -> tuple[str, ...]:
+    """One or several rows as a tuple."""
     return (rows,) if isinstance(rows, str) else rows
 
 
@@ -173,5 +176,5 @@ RETRIEVAL = tuple(
     for direction, title in (("i2t", "I2T"), ("t2i", "T2I"))
     for cutoff in (1, 5, 10)
 )
-"""Recall both ways, as every retrieval paper tabulates it."""
+"""Recall in both directions, as retrieval papers tabulate it."""
 RSUM = Column("R@sum", "rsum")

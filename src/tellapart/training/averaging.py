@@ -8,15 +8,16 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
+from tellapart.core.errors import InputError
 from tellapart.runs.recipe import Average
 
 
 class WeightAverage:
     """Keeps a running average of a module's floating-point parameters.
 
-    kind epoch: snapshots at even distances after `start` of the epoch; `end_epoch` puts their mean in the weights'
-    place, so that it is both what is evaluated and where the next epoch starts (LTD's released training does so).
-    kind ema: a moving mean after every step; `evaluated` lends it to the module while an evaluation runs.
+    kind epoch: snapshots at even distances after `start` of the epoch; `end_epoch` replaces the weights by their mean,
+    which is evaluated and from which the next epoch starts (as in LTD's released training).
+    kind ema: a moving mean after every step; `evaluated` puts it into the module while an evaluation runs.
     """
 
     def __init__(self, settings: Average, module: nn.Module) -> None:
@@ -26,7 +27,7 @@ class WeightAverage:
         if settings.kind == "ema":
             self.mean = {name: p.detach().clone() for name, p in self._weights()}
         elif settings.kind != "epoch":
-            raise ValueError(f"Unknown average '{settings.kind}'; use epoch or ema.")
+            raise InputError(f"Unknown average '{settings.kind}'; use epoch or ema.")
 
     def _weights(self) -> Iterator[tuple[str, Tensor]]:
         for name, parameter in self.module.named_parameters():
@@ -35,7 +36,7 @@ class WeightAverage:
 
     @torch.no_grad()
     def after_step(self, step: int, steps: int) -> None:
-        """step counts from 0 within an epoch of `steps`."""
+        """Update the average; `step` counts from 0 within an epoch of `steps`."""
         if self.settings.kind == "ema":
             self.count += 1
             # Young averages must not be dominated by the random start.
@@ -52,11 +53,12 @@ class WeightAverage:
 
     def _snapshot_steps(self, steps: int) -> set[int]:
         first = min(int(self.settings.start * steps), steps - 1)
-        wanted = max(self.settings.snapshots - 1, 1)
-        return {round(first + (steps - 1 - first) * i / wanted) for i in range(self.settings.snapshots)}
+        intervals = max(self.settings.snapshots - 1, 1)
+        return {round(first + (steps - 1 - first) * i / intervals) for i in range(self.settings.snapshots)}
 
     @torch.no_grad()
     def end_epoch(self) -> None:
+        """Replace the weights by the epoch's mean, for kind epoch."""
         if self.settings.kind == "epoch" and self.count:
             for name, parameter in self._weights():
                 parameter.copy_(self.mean[name])
@@ -64,7 +66,7 @@ class WeightAverage:
 
     @contextlib.contextmanager
     def evaluated(self) -> Iterator[None]:
-        """The module holds the weights to judge and to keep while the block runs."""
+        """While the block runs, the module holds the weights to evaluate and to keep."""
         if self.settings.kind != "ema":
             yield
             return

@@ -1,8 +1,7 @@
-"""All of a training run's state as safetensors and JSON, in a folder that is renamed into place when whole.
+"""The whole state of a training run as safetensors and JSON, in a folder that is renamed into place when complete.
 
-Folders are numbered; the newest whole one counts. A kill at any moment, also during a save, leaves the one before it.
-No pickle: a checkpoint from a stranger can hold numbers and nothing else.
-"""
+Folders are numbered; the newest complete one counts. A kill at any moment, also during a save, leaves the one before
+it. No pickle: a checkpoint from a stranger cannot run code."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from tellapart.runs.old_names import renamed_weights
 
 @dataclass
 class Position:
-    """Where a run stands: everything that is not a tensor."""
+    """Where a run is: everything that is not a tensor."""
 
     stage: int = 0
     epoch: int = 0
@@ -32,12 +31,12 @@ class Position:
     updates: int = 0
     """Optimiser steps of this stage so far."""
     total: int = 0
-    """Batches of the whole run so far: the log's clock."""
+    """Batches of the whole run so far: the x-axis of the log."""
     best: float | None = None
     stale: int = 0
     """Evaluations since the best one."""
     sums: dict[str, float] = field(default_factory=dict)
-    """Figures of this epoch added up so far."""
+    """Sums of this epoch's values so far."""
 
 
 def save_checkpoint(
@@ -48,6 +47,7 @@ def save_checkpoint(
     average: Any = None,
     scaler: torch.amp.GradScaler | None = None,
 ) -> None:
+    """Write a checkpoint and remove older ones."""
     tensors = {f"objective.{name}": value for name, value in objective.state_dict().items()}
     moments = optimiser.state_dict()
     plain: dict[str, Any] = {"position": vars(position), "groups": _plain_groups(moments), "numbers": {}}
@@ -70,7 +70,7 @@ def save_checkpoint(
 
     own = folder / f"{position.total:09d}"
     with atomic_folder(own) as partial:
-        # Clones: safetensors refuses tensors that share memory (tied weights), and a GPU's must come home.
+        # Clones: safetensors rejects tensors that share memory (tied weights).
         save_file(
             {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()},
             partial / "state.safetensors",
@@ -82,12 +82,13 @@ def save_checkpoint(
 
 
 def newest_checkpoint(folder: Path) -> Path | None:
-    """The last whole checkpoint; leftovers of interrupted saves begin with a dot and are passed over."""
+    """The newest complete checkpoint, if any; interrupted saves begin with a dot and do not count."""
     whole = [path for path in folder.glob("[0-9]*") if (path / "state.json").is_file()] if folder.is_dir() else []
     return max(whole, default=None, key=lambda path: int(path.name))
 
 
 def read_position(checkpoint: Path) -> Position:
+    """The position that a checkpoint was written at."""
     return Position(**read_json(checkpoint / "state.json")["position"])
 
 
@@ -98,7 +99,7 @@ def restore_checkpoint(
     average: Any = None,
     scaler: torch.amp.GradScaler | None = None,
 ) -> None:
-    """Put everything back in place, random states last."""
+    """Restore the state of a checkpoint, random states last."""
     tensors = renamed_weights(load_file(checkpoint / "state.safetensors"))
     plain = read_json(checkpoint / "state.json")
     objective.load_state_dict(_under(tensors, "objective."))
@@ -127,7 +128,7 @@ def restore_checkpoint(
 
 
 def _plain_groups(moments: dict[str, Any]) -> list[dict[str, Any]]:
-    """Settings of an optimiser's groups as numbers, and without what only a replayed step needs: a run may go on with
+    """Settings of an optimiser's groups as numbers, without what only replayed steps need: a run may be resumed with
     replayed steps or without."""
     return [
         {

@@ -1,4 +1,4 @@
-"""A recipe looked through before anything is written: a wrong word is told at once, not after an epoch."""
+"""Checks of a recipe before anything is written: an invalid value is an error at once, not after an epoch."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tellapart.core.errors import InputError
+from tellapart.core.errors import InputError, Step
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import Sampling, rows_to_draw
 from tellapart.evaluation import EVALUATIONS
 from tellapart.runs.recipe import Recipe, Stage
-from tellapart.training.judging import judges
+from tellapart.training.validation import validating_stages
 
 OPTIMISERS = ("adam", "adamw", "adamp", "sgd")
 SCHEDULES = ("constant", "step", "milestones", "cosine", "cosine-rising")
@@ -22,10 +22,10 @@ AVERAGES = ("epoch", "ema")
 
 
 def check_recipe(recipe: Recipe, pack: Pack) -> None:
-    """Raises an InputError that names the field, as `--set` writes it, and what it may be."""
+    """Raise an InputError that names an invalid field and its valid values."""
     has = {image.split for image in pack.images} | {caption.split for caption in pack.captions}
     for index, stage in enumerate(recipe.stages):
-        _check_words(stage)
+        _check_choices(stage)
         _check_earlier(stage, recipe.stages[:index])
         for name, number in _counts(stage).items():
             if number < 1:
@@ -34,17 +34,17 @@ def check_recipe(recipe: Recipe, pack: Pack) -> None:
             missing = [split for split in splits.split("+") if split not in has | {"all"}]
             if missing:
                 raise InputError(
-                    f"{pack.folder} has nothing in the split '{missing[0]}'; it has {', '.join(sorted(has))}. "
-                    f"Choose with --set {stage.name}.{name}=SPLIT, or prepare the pack with --split."
+                    f"{stage.name}.{name}: {pack.folder} has nothing in the split '{missing[0]}'; it has "
+                    f"{', '.join(sorted(has))}. Set another split, or prepare the pack with one."
                 )
         if not hasattr(stage.objective, "build"):
-            raise InputError(f"{stage.name}.objective is {stage.objective!r}, which is no objective.")
-        for sampling in (*_samplings(stage), *(_validation(judge) for judge in judges(recipe, index))):
+            raise InputError(f"{stage.name}.objective is {stage.objective!r}, which is not an objective.")
+        for sampling in (*_samplings(stage), *(_validation(other) for other in validating_stages(recipe, index))):
             rows_to_draw(pack, sampling)
 
 
 def check_features(recipe: Recipe, pack: Pack, store: FeatureStore) -> None:
-    """Raises an InputError that names an image which has no features and is needed."""
+    """Raise an InputError that names an image which is needed but has no features."""
     counts = np.diff(store.offsets)
     if len(counts) != len(pack.images) or counts.all():
         return
@@ -53,30 +53,32 @@ def check_features(recipe: Recipe, pack: Pack, store: FeatureStore) -> None:
             rows = rows_to_draw(pack, sampling)
             of_images = sampling.what == "images" or (sampling.what == "pairs" and sampling.captions_each is not None)
             images = np.unique(rows if of_images else pack.owner[rows])
-            lacking = [int(row) for row in images if row >= 0 and not counts[row]]
-            if lacking:
+            missing = [int(row) for row in images if row >= 0 and not counts[row]]
+            if missing:
                 raise InputError(
-                    f"{len(lacking)} of the {len(images)} images in the split '{sampling.split}' have no features "
-                    f"in {store.folder}, {pack.images[lacking[0]].id} among them; run `tellapart extract` again."
+                    f"{len(missing)} of the {len(images)} images in the split '{sampling.split}' have no features "
+                    f"in {store.folder}, {pack.images[missing[0]].id} among them; extract features again.",
+                    Step("extract", pack.folder),
                 )
 
 
 def _samplings(stage: Stage) -> tuple[Sampling, Sampling]:
-    """What a stage reads in training and in validation. An evaluation compares with captions, whatever is learned."""
-    judged = _validation(stage)
+    """What a stage reads in training and in validation. An evaluation needs captions, whatever the stage learns
+    from."""
+    validated = _validation(stage)
     if stage.evaluation == "self-retrieval":
-        judged = replace(judged, what="images")
+        validated = replace(validated, what="images")
     elif stage.evaluation != "loss":
-        judged = replace(judged, what="pairs")
-    return stage.sampling, judged
+        validated = replace(validated, what="pairs")
+    return stage.sampling, validated
 
 
 def _validation(stage: Stage) -> Sampling:
     return replace(stage.sampling, split=stage.validation_split)
 
 
-def _check_words(stage: Stage) -> None:
-    words: dict[str, tuple[str, Collection[str]]] = {
+def _check_choices(stage: Stage) -> None:
+    choices: dict[str, tuple[str, Collection[str]]] = {
         "optimiser.kind": (stage.optimiser.kind, OPTIMISERS),
         "schedule.kind": (stage.schedule.kind, SCHEDULES),
         "precision": (stage.precision, PRECISIONS),
@@ -85,23 +87,23 @@ def _check_words(stage: Stage) -> None:
         "sampling.what": (stage.sampling.what, ("pairs", "texts", "images")),
     }
     if stage.average is not None:
-        words["average.kind"] = (stage.average.kind, AVERAGES)
-    for name, (word, known) in words.items():
-        if word not in known:
-            raise InputError(f"{stage.name}.{name}={word}: there is no such thing; choose among {', '.join(known)}.")
+        choices["average.kind"] = (stage.average.kind, AVERAGES)
+    for name, (value, known) in choices.items():
+        if value not in known:
+            raise InputError(f"{stage.name}.{name}={value}: invalid value; choose one of {', '.join(known)}.")
 
 
 def _check_earlier(stage: Stage, before: tuple[Stage, ...]) -> None:
     names = [other.name for other in before]
-    for name in stage.also_judged_by:
+    for name in stage.also_validated_by:
         if name not in names:
             raise InputError(
-                f"{stage.name}.also_judged_by={name}: no earlier stage is called so; "
-                + (f"they are {', '.join(names)}." if names else "this is the first.")
+                f"{stage.name}.also_validated_by={name}: not an earlier stage; "
+                + (f"those are {', '.join(names)}." if names else "this is the first stage.")
             )
-    if stage.also_judged_by and (stage.evaluation, stage.monitor) != ("loss", "loss"):
+    if stage.also_validated_by and (stage.evaluation, stage.monitor) != ("loss", "loss"):
         raise InputError(
-            f"{stage.name}.also_judged_by adds up losses, so it wants {stage.name}.evaluation=loss and "
+            f"{stage.name}.also_validated_by adds up losses, so it needs {stage.name}.evaluation=loss and "
             f"{stage.name}.monitor=loss, not {stage.evaluation} and {stage.monitor}."
         )
 

@@ -1,4 +1,4 @@
-"""What happened, one JSON object a line, and TensorBoard's files beside it where that is installed and asked for."""
+"""The training log: one JSON object per line, and TensorBoard files where they are asked for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tellapart.core.files import write_text
 
 
 class Log:
-    """Appends to log.jsonl, which begins anew with the rows that are kept of what it held."""
+    """Appends to log.jsonl, which starts again with the rows to keep of an earlier log."""
 
     def __init__(self, path: Path, kept: Iterable[dict[str, Any]] = (), tensorboard: bool = False) -> None:
         self.path = path
@@ -24,6 +24,7 @@ class Log:
             self.board = SummaryWriter(path.parent / "tensorboard")
 
     def write(self, **row: Any) -> None:
+        """Append a row."""
         self.file.write(json.dumps(row) + "\n")
         self.file.flush()
         if self.board is not None:
@@ -32,13 +33,14 @@ class Log:
                     self.board.add_scalar(f"{row['stage']}/{name}", value, row["total"])
 
     def close(self) -> None:
+        """Close the files."""
         self.file.close()
         if self.board is not None:
             self.board.close()
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """All whole lines; a last line cut off by a kill is passed over."""
+    """All rows of a log; a last line that a kill cut off is skipped."""
     if not path.is_file():
         return []
     rows = []

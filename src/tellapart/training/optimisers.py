@@ -1,9 +1,10 @@
-"""Optimisers by name, with parameters grouped by how fast they learn."""
+"""Optimisers by name, with parameters grouped by learning rate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,17 +14,18 @@ from tellapart.runs.recipe import Optimiser
 
 
 def freeze(module: nn.Module, prefixes: Iterable[str]) -> None:
-    """Parameters whose name begins with one of the prefixes stop learning; a prefix that fits none is an error."""
+    """Freeze the parameters whose name begins with one of the prefixes; a prefix without parameters is an error."""
     for prefix in prefixes:
         fitting = [p for name, p in module.named_parameters() if name.startswith(prefix)]
         if not fitting:
-            raise InputError(f"No parameter's name begins with '{prefix}', so nothing can be frozen by it.")
+            raise InputError(f"No parameter's name begins with '{prefix}', so it freezes nothing.")
         for parameter in fitting:
             parameter.requires_grad_(False)
 
 
 def build_optimiser(settings: Optimiser, objective: nn.Module) -> torch.optim.Optimizer:
-    """One group for each learning rate; `scaled` prefixes are names inside the objective's model."""
+    """The optimiser, with one group for each learning rate; `scaled` prefixes are names inside the objective's
+    model."""
     factors: dict[float, list[nn.Parameter]] = {}
     for name, parameter in objective.named_parameters():
         if parameter.requires_grad:
@@ -31,7 +33,7 @@ def build_optimiser(settings: Optimiser, objective: nn.Module) -> torch.optim.Op
             factor = next((scale for prefix, scale in settings.scaled if inner.startswith(prefix)), 1.0)
             factors.setdefault(factor, []).append(parameter)
     if not factors:
-        raise InputError("Nothing is left to learn: every parameter of this stage is frozen.")
+        raise InputError("Nothing can be trained: every parameter of this stage is frozen.")
     groups = [{"params": parameters, "scale": factor} for factor, parameters in factors.items()]
     if settings.kind == "adam":
         return torch.optim.Adam(groups, settings.lr, betas=settings.betas, weight_decay=settings.weight_decay)
@@ -53,7 +55,7 @@ class AdamP(torch.optim.Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor] | Iterable[dict],
+        params: Iterable[Tensor] | Iterable[dict[str, Any]],
         lr: float,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
@@ -73,8 +75,8 @@ class AdamP(torch.optim.Optimizer):
         }
         super().__init__(params, defaults)
 
-    def __setstate__(self, state: dict) -> None:
-        """Checkpoints do not say whether their steps were replayed: that is the machine's business, not the run's."""
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore; checkpoints do not say whether steps were replayed, since that depends on the machine."""
         super().__setstate__(state)
         for settings in self.param_groups:
             settings.setdefault("capturable", False)
@@ -86,8 +88,8 @@ class AdamP(torch.optim.Optimizer):
             if weights:
                 self._step_group(weights, settings)
 
-    def _step_group(self, weights: list[Tensor], settings: dict) -> None:
-        """All weights in few launches: a GPU should compute, not wait for Python."""
+    def _step_group(self, weights: list[Tensor], settings: dict[str, Any]) -> None:
+        """Update all weights in few kernel launches, so that a GPU does not wait for Python."""
         first, second = settings["betas"]
         gradients = [weight.grad for weight in weights if weight.grad is not None]
         for weight in weights:
@@ -99,7 +101,7 @@ class AdamP(torch.optim.Optimizer):
         squares = [self.state[weight]["exp_avg_sq"] for weight in weights]
         steps = [self.state[weight]["step"] for weight in weights]
         torch._foreach_add_(steps, 1)
-        # A step to be replayed counts on the device; any other on the host, where the count is at hand.
+        # A replayed step counts on the device, any other on the host.
         count = steps[0] if settings["capturable"] else steps[0].item()
         torch._foreach_lerp_(means, gradients, 1 - first)
         torch._foreach_mul_(squares, second)
@@ -126,7 +128,7 @@ class AdamP(torch.optim.Optimizer):
 
     @staticmethod
     def _alike(weights: list[Tensor]) -> list[list[int]]:
-        """Places of weights with rows, those with rows of one length together."""
+        """Indices of the weights that have rows, grouped by the length of their rows."""
         found: dict[int, list[int]] = {}
         for place, weight in enumerate(weights):
             if weight.dim() > 1:
@@ -135,11 +137,11 @@ class AdamP(torch.optim.Optimizer):
 
 
 def _project_(weights: list[Tensor], gradients: list[Tensor], moves: list[Tensor], delta: float) -> Tensor:
-    """Take from each of `moves` what runs along its weight: channel by channel where each channel is scale-invariant,
-    else for the whole layer where that is. Says of each layer whether it was either [L].
+    """Remove from each of `moves` its component along the weight: per channel where each channel is scale-invariant,
+    else for the whole layer where that is. Returns for each layer whether it was either [L].
 
-    All rows have one length, so the layers' rows lie in one matrix. Both views come from the same four dot products,
-    and no branch asks the GPU for a number.
+    All rows have one length, so the rows of all layers form one matrix. Both cases use the same four dot products, and
+    no branch needs a value from the GPU.
     """
     counts, width = tuple(len(weight) for weight in weights), weights[0][0].numel()
     owner, sizes = _layout(counts, width, weights[0].device)
@@ -158,7 +160,7 @@ def _project_(weights: list[Tensor], gradients: list[Tensor], moves: list[Tensor
 
 @lru_cache
 def _layout(counts: tuple[int, ...], width: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Whose layer each row is [O] and how many weights each layer has [L]; made once, since a GPU waits for it."""
+    """The layer of each row [O] and the number of weights of each layer [L]; cached, since a GPU waits for it."""
     rows = torch.tensor(counts)
     return torch.arange(len(counts)).repeat_interleave(rows).to(device), (rows * width).to(device)
 

@@ -1,9 +1,8 @@
 """A training step recorded once as a CUDA graph and replayed with every batch of the same shapes.
 
-Small models keep a GPU waiting: Python takes longer to launch the kernels of a step than the GPU to compute them.
-Replayed, a step is one launch. The first steps run as usual, so that everything a step makes once is made;
-then each shape that comes again is recorded, and shapes that stay rare go on as usual.
-"""
+With small models a GPU waits: Python takes longer to launch the kernels of a step than the GPU to compute them.
+A replayed step is one launch. The first steps run without recording, since they set up state. Then each shape that
+comes a second time is recorded; rare shapes run without recording."""
 
 from __future__ import annotations
 
@@ -19,14 +18,14 @@ from tellapart.core.errors import InputError
 from tellapart.core.recording import recorded
 
 WARM_UP = 3
-"""Steps that run as usual before any is recorded."""
+"""Steps that run before any is recorded."""
 MOST = 48
-"""Recordings that are kept; they share their memory, but each has a copy of its batch."""
+"""Recordings to keep; they share memory, but each has a copy of its batch."""
 
 REPLAYABLE = ("adam", "adamw", "adamp")
-"""Optimisers that can count their steps on a device; torch's SGD asks for its rate at every step."""
+"""Optimisers that can count their steps on a device; torch's SGD reads its learning rate on the host."""
 
-Figures = dict[str, Tensor]
+Values = dict[str, Tensor]
 
 
 @dataclass
@@ -34,16 +33,16 @@ class Recording:
     graph: torch.cuda.CUDAGraph
     inputs: list[Tensor]
     names: list[str]
-    figures: Tensor  # [F], written anew by every replay
+    values: Tensor  # [F], overwritten by every replay
 
 
 class Replay:
-    """`replay(inputs, phase)` is `step(inputs)`, recorded where it can be.
+    """`replay(inputs, phase)` is `step(inputs)`, recorded where possible.
 
-    step: forward, backward and update; its figures are single numbers. It must not ask the device for anything.
+    step: forward, backward and update; its values are single numbers. It must not wait for a value from the device.
     """
 
-    def __init__(self, step: Callable[[Any], Figures]) -> None:
+    def __init__(self, step: Callable[[Any], Values]) -> None:
         self.step = step
         self.steps = 0
         self.met: Counter[Hashable] = Counter()
@@ -51,9 +50,9 @@ class Replay:
         self.phase: Hashable = None
         self.pool: Any = None  # memory that the recordings of a phase share
 
-    def __call__(self, inputs: Any, phase: Hashable) -> Figures:
+    def __call__(self, inputs: Any, phase: Hashable) -> Values:
         tensors = tensors_of(inputs)
-        if phase != self.phase:  # an earlier phase does not come back, and its recordings would only take up room
+        if phase != self.phase:  # an earlier phase does not come back, and its recordings would only take memory
             self.recordings.clear()
             self.met.clear()
             self.phase = phase
@@ -68,30 +67,30 @@ class Replay:
         for held, value in zip(found.inputs, tensors):
             held.copy_(value, non_blocking=True)
         found.graph.replay()
-        return dict(zip(found.names, found.figures.clone().unbind()))
+        return dict(zip(found.names, found.values.clone().unbind()))
 
     def _record(self, inputs: Any, tensors: list[Tensor]) -> Recording:
-        """Record, without taking, the step of this batch."""
+        """Record the step of this batch without running it."""
         if not self.recordings:
             self.pool = torch.cuda.graph_pool_handle()
         held = [tensor.clone() for tensor in tensors]
         own = with_tensors(inputs, iter(held))
         graph = torch.cuda.CUDAGraph()
-        # Batches are made in another thread meanwhile: what it asks of the driver must not spoil the recording.
+        # Another thread makes batches meanwhile: its calls to the driver must not end up in the recording.
         try:
             with recorded(), torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
-                figures = self.step(own)
-                together = torch.stack([value.double() for value in figures.values()])
+                values = self.step(own)
+                together = torch.stack([value.double() for value in values.values()])
         except RuntimeError as error:
             raise InputError(
-                f"A step of this stage could not be recorded ({str(error).splitlines()[0]}); train without --replay."
+                f"A step of this stage could not be recorded ({str(error).splitlines()[0]}); train without `replay`."
             ) from error
-        return Recording(graph, held, list(figures), together)
+        return Recording(graph, held, list(values), together)
 
 
 def tensors_of(tree: Any) -> list[Tensor]:
-    """All tensors in nested dataclasses, mappings and tuples, in a fixed order; nothing else may be in them, since a
-    replay would not see it change."""
+    """All tensors in nested dataclasses, mappings and tuples, in a fixed order. Other values are an error, since a
+    replay would not see them change."""
     if isinstance(tree, Tensor):
         return [tree]
     return [tensor for part in _parts(tree) for tensor in tensors_of(part)]
@@ -123,8 +122,8 @@ def _parts(tree: Any) -> list[Any]:
 
 
 def make_replayable(optimiser: torch.optim.Optimizer, device: torch.device) -> None:
-    """Learning rates and step counts move to the device, where a replayed step reads and writes them; where torch can,
-    one kernel updates all weights, since the kernels are what a replayed step waits for."""
+    """Move learning rates and step counts to the device, where a replayed step reads and writes them. Where torch
+    can, one kernel updates all weights, since launches are what a replayed step waits for."""
     for settings in optimiser.param_groups:
         settings["lr"] = torch.tensor(float(settings["lr"]), device=device)
         if "capturable" in settings:

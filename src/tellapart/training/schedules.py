@@ -1,20 +1,21 @@
-"""The learning rate as a function of where we are: no state, so nothing to save and nothing to restore wrongly."""
+"""The learning rate as a function of the position in a stage: no state to save or restore."""
 
 from __future__ import annotations
 
 import math
 
+from tellapart.core.errors import InputError
 from tellapart.runs.recipe import Schedule
 
 
-def rate_factor(schedule: Schedule, epoch: int, epochs: int, step: int, progress: float) -> float:
-    """What to multiply the learning rate with.
+def lr_factor(schedule: Schedule, epoch: int, step: int, share: float) -> float:
+    """The factor of the learning rate.
 
-    epoch and step (optimiser steps of the stage) count from 0; progress in [0, 1) is the share of the stage done.
+    epoch and step (optimiser steps of the stage) count from 0; share in [0, 1) is how much of the stage is done.
 
-    >>> rate_factor(Schedule("step", every=15, factor=0.1), epoch=15, epochs=30, step=0, progress=0.5)
+    >>> lr_factor(Schedule("step", every=15, factor=0.1), epoch=15, step=0, share=0.5)
     0.1
-    >>> round(rate_factor(Schedule("cosine"), epoch=0, epochs=1, step=0, progress=0.5), 3)
+    >>> round(lr_factor(Schedule("cosine"), epoch=0, step=0, share=0.5), 3)
     0.5
     """
     if schedule.kind == "constant":
@@ -24,11 +25,11 @@ def rate_factor(schedule: Schedule, epoch: int, epochs: int, step: int, progress
     elif schedule.kind == "milestones":
         factor = schedule.factor ** sum(epoch >= milestone for milestone in schedule.at)
     elif schedule.kind == "cosine":
-        factor = 0.5 * (1 + math.cos(math.pi * progress))
+        factor = 0.5 * (1 + math.cos(math.pi * share))
     elif schedule.kind == "cosine-rising":
-        factor = 0.5 * (1 - math.cos(math.pi * progress))
+        factor = 0.5 * (1 - math.cos(math.pi * share))
     else:
-        raise ValueError(
+        raise InputError(
             f"Unknown schedule '{schedule.kind}'; use constant, step, milestones, cosine or cosine-rising."
         )
     if step < schedule.warmup_steps:

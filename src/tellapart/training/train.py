@@ -1,12 +1,10 @@
-"""`tellapart train`: a recipe, a pack, a run folder."""
+"""A recipe, trained on a pack into a run folder."""
 
 from __future__ import annotations
 
 import copy
 import random
 import shutil
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,126 +16,105 @@ from torch import nn
 
 from tellapart.core.device import usable_device
 from tellapart.core.distributed import barrier, from_main, group, join_group
+from tellapart.core.errors import InputError
 from tellapart.core.progress import Progress
-from tellapart.data.batches import Batches
 from tellapart.data.feature_choice import choose_features
-from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
-from tellapart.objectives.context import Context
-from tellapart.runs.recipe import Recipe, Stage
+from tellapart.runs.context import ContextBuilder
 from tellapart.runs.overrides import override
+from tellapart.runs.recipe import Recipe
 from tellapart.runs.run import (
     Run,
     best_path,
     describe_run,
-    inputs_for,
+    forget_run,
     load_weights,
     open_run,
     save_weights,
     stage_path,
     with_described_model,
 )
-from tellapart.text.vocabulary import Vocabulary
-from tellapart.training.base import check_base, take_over
-from tellapart.training.carried import carried_objective, objective_saver
 from tellapart.training.checkpoints import Position
 from tellapart.training.checks import check_features, check_recipe
-from tellapart.training.judging import earlier_losses, judges
+from tellapart.training.dry_run import dry_run
+from tellapart.training.initial_model import initial_model
 from tellapart.training.log import Log
-from tellapart.training.loop import StageRuntime, train_stage
-from tellapart.training.needed_stages import chosen_stages, finished_stages, idle_stages
-from tellapart.training.rehearsal import rehearse
-from tellapart.training.resuming import check_folder, is_whole, look_at
-from tellapart.training.start import check_start, started_from
-from tellapart.training.starting_model import starting_model
+from tellapart.training.loop import train_stage
+from tellapart.training.objective_state import load_objective_state, objective_state_saver
+from tellapart.training.resume import check_folder, find_resume_point, is_finished
+from tellapart.training.reuse import check_base, copy_stages
+from tellapart.training.runtime import StageRuntime
+from tellapart.training.settings import TrainSettings
+from tellapart.training.stage_dependencies import chosen_stages, finished_stages, unneeded_stages
+from tellapart.training.start_from_run import check_start, started_from
+from tellapart.training.validation import earlier_losses, validating_stages
 
 REPLAYED_WIDTH = 4
-"""Sentences are padded to a multiple of so many tokens where steps are replayed: few widths, few recordings."""
+"""Captions are padded to a multiple of this many tokens where steps are replayed: few widths, few recordings."""
+
+
+def train_recipe(recipe: Recipe, settings: TrainSettings, progress: Progress | None = None) -> Run:
+    """Train the stages of a recipe that are not finished yet; returns the finished run.
+
+    An InputError before anything is learned leaves no run folder behind.
+    """
+    began = not (settings.out / "recipe.json").is_file()
+    try:
+        return _train(recipe, settings, progress or Progress(enabled=False))
+    except InputError:
+        if began:
+            forget_run(settings.out)
+        raise
 
 
 @dataclass(frozen=True)
-class TrainSettings:
-    """Where and how a recipe is trained; what is learned is the recipe's business."""
+class _Plan:
+    """A checked recipe and what it is trained with."""
 
-    data: Path
-    """The pack to learn from."""
-    out: Path
-    """The run folder to write."""
-    features: str | None = None
-    """Name of the pack's features; left out, the only ones of the kind the recipe wants."""
-    set: tuple[str, ...] = ()
-    """Fields of the recipe to change: seed=7, or STAGE.FIELD=VALUE such as base.epochs=3, base.optimiser.lr=1e-4."""
-    resume: bool = False
-    """Go on where an interrupted run of the same recipe stopped, or train stages that a finished one left out."""
-    start: str = ""
-    """A finished run whose weights the first stage starts from, bundled:captioner or bundled:matcher among them. The
-    pack must have its words (`prepare --vocabulary-from RUN`) and its features (`extract --like RUN`)."""
-    stages: tuple[str, ...] = ()
-    """Names of the stages to train; all if none is named. The last one, and what they rest on, must be among them;
-    leaving out others changes nothing of the model."""
-    base: Path | None = None
-    """A finished run whose stages are this recipe's first ones: they are taken over instead of trained again."""
-    device: str = "cpu"
-    """cpu, cuda, cuda:1, …"""
-    resident: bool = False
-    """Keep all features on the device: fastest where they fit."""
-    replay: bool = False
-    """Record training steps as CUDA graphs and replay them, for models so small that a GPU waits for Python. Stages
-    whose objective asks for numbers at every step (rewards, adversaries), sgd, float16, `accumulate` and several
-    processes train as usual."""
-    tensorboard: bool = False
-    """Write TensorBoard files too (needs tensorboard installed)."""
-    quiet: bool = False
-    """No progress bar."""
-    save_every: float = 120.0
-    """Seconds between checkpoints."""
+    recipe: Recipe
+    chosen: frozenset[str]
+    """Names of the stages to train."""
+    settings: TrainSettings
+    builder: ContextBuilder
+
+    @property
+    def left(self) -> frozenset[str]:
+        """The chosen stages that are not finished yet."""
+        folders = [folder for folder in (self.settings.out, self.settings.base) if folder is not None]
+        return self.chosen.difference(*(finished_stages(self.recipe, folder) for folder in folders))
+
+    @property
+    def small_builder(self) -> ContextBuilder:
+        """For contexts that read few rows: their features need not be on the device a second time."""
+        return replace(self.builder, resident=False)
 
 
-def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
-    """Train all stages of a recipe, or what is left of them, and open the finished run."""
+def _train(recipe: Recipe, settings: TrainSettings, progress: Progress) -> Run:
     us = join_group(settings.device)
     device = usable_device(f"cuda:{us.rank}" if us.world > 1 and settings.device == "cuda" else settings.device)
-    pack = Pack(settings.data)
-    recipe, chosen, store = _checked(recipe, settings, pack)
-    if settings.resume and is_whole(recipe, chosen, settings.out):
+    plan = _checked(recipe, settings, device)
+    if settings.resume and is_finished(plan.recipe, plan.chosen, settings.out):
         return open_run(settings.out, device=device)
-    models: dict[str, nn.Module] = {}
-    context_of = partial(_context, pack=pack, store=store, device=device, settings=settings, models=models)
-    left = _left(recipe, chosen, settings)
-    if len(left) > 1:  # a single one is reached at once
-        rehearse(recipe, chosen, left, partial(context_of, settings=_small(settings)))
-    barrier()  # all have looked at the folder before it changes
-    position, checkpoint, log = _begin(recipe, chosen, settings, pack, store)
-    progress = Progress(enabled=us.is_main and not settings.quiet)
-
-    for index, stage in enumerate(recipe.stages):
-        if stage.name not in chosen:
+    if len(plan.left) > 1:  # the only stage fails at once anyway
+        dry_run(plan.recipe, plan.chosen, plan.left, replace(plan.small_builder, models={}))
+    barrier()  # every process has read the folder before it changes
+    progress = progress if us.is_main else Progress(enabled=False)
+    position, checkpoint, log = _begin(plan, progress)
+    for index, stage in enumerate(plan.recipe.stages):
+        if stage.name not in plan.chosen:
             continue
-        weights, best = stage_path(settings.out, stage.name), best_path(settings.out, stage.name)
-        context = context_of(stage)
-        resumed = checkpoint is not None and index == position.stage
-        if not resumed:
-            # Each stage starts from its own seed, so that a resumed run and a whole one draw the same numbers.
-            _seed_everything(recipe.seed, index)
-        model = starting_model(stage, context)
-        if weights.is_file():
-            load_weights(model, weights)
-            best.unlink(missing_ok=True)  # where training was killed before it went
-        else:
-            if not resumed:
-                position, checkpoint = Position(stage=index, total=position.total), None
-            runtime = _runtime(recipe, index, model, settings, log, progress, context_of)
-            model = train_stage(stage, model, context, runtime, recipe.seed, position, checkpoint)
-            checkpoint = None
-            barrier()  # the best weights are read by all before they go
-            if us.is_main:
-                save_weights(model, weights)
-                best.unlink(missing_ok=True)
-            barrier()
-        # A copy: later stages train on, and a frozen reference must not move with them.
-        models[stage.name] = models["previous"] = copy.deepcopy(model).eval()
+        resumed = checkpoint if index == position.stage else None
+        own = position
+        if resumed is None:
+            # Each stage has its own seed, so that a resumed run draws the same numbers as an uninterrupted one.
+            _seed_everything(plan.recipe.seed, index)
+            own = Position(stage=index, total=position.total)
+        model = _stage_model(plan, index, own, resumed, _Outputs(log, progress))
+        position.total = own.total
+        # A copy: later stages train the model further, and a frozen reference must not change with it.
+        plan.builder.models[stage.name] = plan.builder.models["previous"] = copy.deepcopy(model).eval()
     if us.is_main:
-        save_weights(models["previous"], settings.out / "model.safetensors")
+        save_weights(plan.builder.models["previous"], settings.out / "model.safetensors")
         shutil.rmtree(settings.out / "checkpoints", ignore_errors=True)
     if log:
         log.close()
@@ -145,9 +122,34 @@ def train_recipe(recipe: Recipe, settings: TrainSettings) -> Run:
     return open_run(settings.out, device=device)
 
 
-def _checked(recipe: Recipe, settings: TrainSettings, pack: Pack) -> tuple[Recipe, frozenset[str], FeatureStore | None]:
-    """The recipe as it is to be trained, its chosen stages and its features, after everything that can be refused
-    before the run folder is made."""
+@dataclass(frozen=True)
+class _Outputs:
+    log: Log | None
+    progress: Progress
+
+
+def _stage_model(plan: _Plan, index: int, position: Position, checkpoint: Path | None, outputs: _Outputs) -> nn.Module:
+    """The model that a stage ends with: read where the stage is finished, trained where it is not."""
+    stage, out = plan.recipe.stages[index], plan.settings.out
+    weights, best = stage_path(out, stage.name), best_path(out, stage.name)
+    context = plan.builder.context(stage.sampling)
+    model = initial_model(stage, context, outputs.progress)
+    if weights.is_file():
+        load_weights(model, weights)
+        best.unlink(missing_ok=True)  # left behind where training was killed just before removing it
+        return model
+    model = train_stage(stage, model, context, _runtime(plan, index, model, outputs), position, checkpoint)
+    barrier()  # every process has read the best weights before they are removed
+    if group().is_main:
+        save_weights(model, weights)
+        best.unlink(missing_ok=True)
+    barrier()
+    return model
+
+
+def _checked(recipe: Recipe, settings: TrainSettings, device: torch.device) -> _Plan:
+    """The recipe with its overrides, checked as far as possible before the run folder is made."""
+    pack = Pack(settings.data)
     recipe = override(recipe, settings.set)
     chosen = chosen_stages(recipe, settings.stages)
     if settings.start:
@@ -162,99 +164,46 @@ def _checked(recipe: Recipe, settings: TrainSettings, pack: Pack) -> tuple[Recip
     check_folder(recipe, settings.out, settings.resume)
     if settings.base is not None:
         check_base(settings.base, recipe)
-    return recipe, chosen, store
+    width_multiple = REPLAYED_WIDTH if settings.replay and device.type == "cuda" else 1
+    builder = ContextBuilder(pack, store, device, settings.resident, width_multiple)
+    return _Plan(recipe, chosen, settings, builder)
 
 
-def _left(recipe: Recipe, chosen: frozenset[str], settings: TrainSettings) -> frozenset[str]:
-    """The chosen stages that are still to be trained."""
-    folders = [folder for folder in (settings.out, settings.base) if folder is not None]
-    return chosen.difference(*(finished_stages(recipe, folder) for folder in folders))
-
-
-def _small(settings: TrainSettings) -> TrainSettings:
-    """For what reads few rows: they need not lie on the device a second time."""
-    return replace(settings, resident=False)
-
-
-def _begin(
-    recipe: Recipe, chosen: frozenset[str], settings: TrainSettings, pack: Pack, store: FeatureStore | None
-) -> tuple[Position, Path | None, Log | None]:
-    """Write what the run folder is, see what it holds already, and open its log: the main process's business. All
-    learn where to go on."""
+def _begin(plan: _Plan, progress: Progress) -> tuple[Position, Path | None, Log | None]:
+    """Describe the run folder, find where to resume, and open the log, in the main process; all learn the position."""
     begun: dict[str, Any] = {}
-    log = None
+    log, settings, store = None, plan.settings, plan.builder.store
     if group().is_main:
-        advice = idle_stages(recipe)
-        if advice and not (settings.stages or settings.start or settings.quiet):
-            print(advice, file=sys.stderr)
-        describe_run(settings.out, recipe, pack, store)
+        advice = unneeded_stages(plan.recipe)
+        if advice and not (settings.stages or settings.start):
+            progress.line(advice)
+        describe_run(settings.out, plan.recipe, plan.builder.pack, store)
         if settings.base is not None:
-            take_over(settings.base, recipe, settings.out)
-        found = look_at(recipe, chosen, settings.out)
+            copy_stages(settings.base, plan.recipe, settings.out)
+        found = find_resume_point(plan.recipe, plan.chosen, settings.out)
         begun = {"position": vars(found.position), "checkpoint": str(found.checkpoint or "")}
         log = Log(settings.out / "log.jsonl", found.rows, settings.tensorboard)
     begun = from_main(begun)
     return Position(**begun["position"]), Path(begun["checkpoint"]) if begun["checkpoint"] else None, log
 
 
-def _runtime(
-    recipe: Recipe,
-    index: int,
-    model: nn.Module,
-    settings: TrainSettings,
-    log: Log | None,
-    progress: Progress,
-    context_of: Callable[..., Context],
-) -> StageRuntime:
+def _runtime(plan: _Plan, index: int, model: nn.Module, outputs: _Outputs) -> StageRuntime:
+    recipe, settings = plan.recipe, plan.settings
     stage = recipe.stages[index]
     best = best_path(settings.out, stage.name)
-    knowing = [(judge, context_of(judge, settings=_small(settings))) for judge in judges(recipe, index)]
+    earlier = [(other, plan.small_builder.context(other.sampling)) for other in validating_stages(recipe, index)]
     return StageRuntime(
+        recipe.seed,
         settings.out / "checkpoints",
-        log,
-        progress,
+        outputs.log,
+        outputs.progress,
         save_best=partial(save_weights, path=best),
         load_best=partial(load_weights, path=best),
         save_every=settings.save_every,
         replay=settings.replay,
-        carried=carried_objective(recipe, index, settings.out),
-        save_objective=objective_saver(stage, settings.out),
-        earlier=earlier_losses(knowing, model, next(model.parameters()).device),
-    )
-
-
-def _context(
-    stage: Stage,
-    pack: Pack,
-    store: FeatureStore | None,
-    device: torch.device,
-    settings: TrainSettings,
-    models: dict[str, nn.Module],
-) -> Context:
-    features = None if store is None else {**store.facts, "rows": store.most_rows}
-
-    def load(name: str) -> tuple[nn.Module, Vocabulary]:
-        run = open_run(name, device=device)
-        return run.model, run.vocabulary
-
-    return Context(
-        pack=pack,
-        inputs=inputs_for(pack.vocabulary, features, load_pretrained=True),
-        batches=Batches(
-            pack,
-            store,
-            stage.sampling.columns,
-            device,
-            stage.sampling.longest,
-            settings.resident,
-            stage.sampling.views,
-            REPLAYED_WIDTH if settings.replay and device.type == "cuda" else 1,
-        ),
-        store=store,
-        device=device,
-        train_split=stage.sampling.split,
-        models=models,
-        load_run=load,
+        objective_state=load_objective_state(recipe, index, settings.out),
+        save_objective=objective_state_saver(stage, settings.out),
+        earlier=earlier_losses(earlier, model, next(model.parameters()).device),
     )
 
 

@@ -55,7 +55,7 @@ def image_stage(name: str, objective: VisualAlignment, epochs: int, chosen: bool
         epochs=epochs,
         clip_norm=10.0,
         evaluation="loss",
-        also_judged_by=("words-rebuilt",) if chosen else (),
+        also_validated_by=("words-rebuilt",) if chosen else (),
         keep="best" if chosen else "last",
     )
 
@@ -185,9 +185,7 @@ UC_GAN = Recipe(
             name="rewards",
             start="previous",
             objective=ConceptGan(),
-            sampling=Sampling(
-                batch=BATCH, what="images", columns=(*COLUMNS, IMAGE_SCORES), longest=LONGEST, steps=100
-            ),
+            sampling=Sampling(batch=BATCH, what="images", columns=(*COLUMNS, IMAGE_SCORES), longest=LONGEST, steps=100),
             optimiser=Optimiser(lr=1e-4),
             epochs=20,
             clip_norm=10.0,

@@ -67,7 +67,7 @@ TABLE1 = Table(
 ALL_STEPS = tuple(
     setting
     for stage in ("pictures", "pictures-rebuilt")
-    for setting in (f"{stage}.keep=last", f"{stage}.also_judged_by=")
+    for setting in (f"{stage}.keep=last", f"{stage}.also_validated_by=")
 )
 """An ablation's image stages to their ends, as `r2m-all-steps` has them."""
 

@@ -1,7 +1,7 @@
-"""The runs that come with the package, so that photos can be told and found right after installing it.
+"""The runs that come with the package, so that it captions and finds photos right after installing it.
 
-They lie in `models/NAME` as run folders with float16 weights, as `tellapart.runs.run.slim_run` makes them.
-Wherever a run folder is asked for, `bundled:captioner` or `bundled:matcher` can be given.
+Each is a run folder in `runs/bundled/NAME` with float16 weights, made by `tellapart.runs.run.slim_run`.
+`bundled:captioner` and `bundled:matcher` can be used wherever a run folder can.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 MODELS = Path(__file__).parent
 PREFIX = "bundled:"
 Name = Literal["captioner", "matcher"]
-OPTIONS: dict[Name, str] = {"captioner": "--captioner RUN", "matcher": "--matcher RUN"}
+NAMES: tuple[Name, ...] = ("captioner", "matcher")
 
 
 def is_bundled(name: Name) -> bool:
-    """Whether this installation brings a run of that name."""
+    """Whether this installation has the run of that name."""
     return (MODELS / name / "model.safetensors").is_file()
 
 
@@ -32,16 +32,12 @@ def run_folder(name: Path | str) -> Path:
     """The folder of a run: the path itself, or the package's own for `bundled:NAME`."""
     if not str(name).startswith(PREFIX):
         return Path(name)
-    wanted = str(name).removeprefix(PREFIX)
-    if wanted not in OPTIONS:
-        raise InputError(f"No run '{name}' comes with the package; there are {', '.join(PREFIX + n for n in OPTIONS)}.")
-    folder = MODELS / wanted
-    if not is_bundled(wanted):
-        raise InputError(
-            f"This installation brings no {wanted} of its own; train one with `tellapart train` and give it with "
-            f"{OPTIONS[wanted]}."
-        )
-    return folder
+    own = str(name).removeprefix(PREFIX)
+    if own not in NAMES:
+        raise InputError(f"Unknown run '{name}'; the package has {', '.join(PREFIX + n for n in NAMES)}.")
+    if not (MODELS / own / "model.safetensors").is_file():
+        raise InputError(f"This installation has no {own}; train one and pass its run folder as `{own}`.")
+    return MODELS / own
 
 
 def run_name(model: str | os.PathLike[str], name: Name) -> str:
@@ -55,7 +51,7 @@ def lasting_name(folder: Path) -> str:
 
 
 def bundled_run(name: Name, device: torch.device | str = "cpu") -> Run:
-    """The package's own captioner or matcher, its weights widened to float32."""
+    """The package's captioner or matcher, with its weights widened to float32."""
     from tellapart.runs.run import open_run
 
     return open_run(PREFIX + name, device=device)

@@ -1,0 +1,93 @@
+"""docs/results.md, written from cached runs and never by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from tellapart.core.files import write_text
+from tellapart.reproduce.cache import Cache, Result
+from tellapart.reproduce.fill import Data, Filled, fill
+from tellapart.reproduce.plots import draw_svg
+from tellapart.reproduce.report_markdown import as_markdown, features_of
+from tellapart.reproduce.row_recipes import row_hash, row_recipe
+from tellapart.reproduce.table import Table
+
+HEAD = """# Results
+
+Written by `tellapart reproduce --results docs/results.md --cache CACHE` from cached runs; do not edit. Values in rows
+marked "here" are ours, with 95% intervals. The paper's are below them, on the paper's own data and backbone.
+A claim is held or not held if the whole interval of the difference is on one side, and undecided otherwise.
+
+PACK in the commands is Flickr8k with its public split: `tellapart prepare FLICKR8K --out PACK`, then
+`tellapart extract PACK --kind vector,grid,regions` and `tellapart annotate PACK --sentence-targets minilm --objects`.
+Features whose names begin with lite2 need `extract --backbone efficientnet-lite2`, mirrored rows need `extract --flip`,
+and regions that are not fixed need detections in the pack or `extract --regions-from DETECTOR`. In the names of
+features, cut means `--cut 128`, named `--named` and cells `--cells`.
+"""
+
+
+def write_results(tables: Iterable[Table], cache: Cache, path: Path) -> list[str]:
+    """Write all tables that have results, with a section for each set of data they were run on; returns their names."""
+    filled = [(fill(table, cache, data), place) for table in tables for place, data in enumerate(data_of(table, cache))]
+    chosen = {id(one) for one in _informative([one for one, _ in filled])}
+    shown = [(one, place) for one, place in filled if id(one) in chosen]
+    counts = Counter(one.table.name for one, _ in shown)
+    sections = [
+        as_markdown(
+            one,
+            _draw(one, path.parent, place),
+            suffix=f" on {', '.join(features_of(one))}" if counts[one.table.name] > 1 else "",
+        )
+        for one, place in shown
+    ]
+    write_text(path, "\n\n".join([HEAD.rstrip(), *sections]) + "\n")
+    return [one.table.name for one, _ in shown]
+
+
+def _informative(filled: list[Filled]) -> list[Filled]:
+    """Complete tables, and those others that have a run which no table before them shows."""
+    kept = [one for one in filled if not one.missing]
+    for one in filled:
+        if one.missing and not _runs(one) <= {key for other in kept for key in _runs(other)}:
+            kept.append(one)
+    return kept
+
+
+def _runs(filled: Filled) -> set[str]:
+    return {result.key for runs in filled.results.values() for result in runs}
+
+
+def data_of(table: Table, cache: Cache) -> list[Data]:
+    """The packs, features and shares of epochs for which the cache holds rows of this table, the most complete
+    first."""
+    kinds = {row_hash(row): row_recipe(row).features for row in table.rows}
+    own = [r for r in cache.all_results if r.recipe_hash in kinds and table.pack_name in r.pack]
+    found: dict[tuple[str, float, tuple[tuple[str, str], ...]], tuple[Data, int]] = {}
+    for result in own:
+        same_data = [r for r in own if r.fingerprint == result.fingerprint and r.share == result.share]
+        features = {**_common_features(same_data, kinds), kinds[result.recipe_hash]: result.features or ""}
+        features = {kind: name for kind, name in features.items() if name}
+        identity = (result.fingerprint, result.share, tuple(sorted(features.items())))
+        data, count = found.get(identity, (Data(result.pack, result.fingerprint, features, result.share), 0))
+        found[identity] = (data, count + 1)
+    return [data for data, _ in sorted(found.values(), key=lambda pair: (-pair[0].share, -pair[1]))]
+
+
+def _common_features(results: list[Result], kinds: dict[str, str]) -> dict[str, str]:
+    """For each kind, the features that most of these results were made with."""
+    counts: dict[str, dict[str, int]] = {}
+    for result in results:
+        names = counts.setdefault(kinds[result.recipe_hash], {})
+        names[result.features or ""] = names.get(result.features or "", 0) + 1
+    return {kind: max(sorted(names), key=lambda name: names[name]) for kind, names in counts.items()}
+
+
+def _draw(filled: Filled, folder: Path, number: int) -> str:
+    drawn = draw_svg(filled)
+    if not drawn:
+        return ""
+    name = f"figures/{filled.table.name.replace('/', '-')}{f'-{number + 1}' if number else ''}.svg"
+    write_text(folder / name, drawn)
+    return name

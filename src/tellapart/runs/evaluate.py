@@ -1,0 +1,60 @@
+"""Metrics of a run on a split of a pack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tellapart.core.device import usable_device
+from tellapart.core.files import write_json, write_text
+from tellapart.data.pack import Pack
+from tellapart.evaluation import Evaluation, Rows, evaluate
+from tellapart.runs.bundled import PREFIX
+from tellapart.runs.context import context_for
+from tellapart.runs.run import open_run
+
+
+def evaluate_run(
+    run: Path | str,
+    data: Path,
+    split: str = "test",
+    *,
+    features: str | None = None,
+    evaluation: str | None = None,
+    cxc: Sequence[Path] = (),
+    device: str = "cpu",
+) -> Evaluation:
+    """The metrics of a run on a split of the pack `data`.
+
+    features: name of the pack's features; default: the name that the run was trained with.
+    evaluation: a name in `EVALUATIONS`; default: the one that selected the run's best epoch.
+    cxc: files with ratings of Crisscrossed Captions, for a matcher and a pack prepared from COCO's JSON files.
+    """
+    usable_device(device)
+    opened = open_run(run, device=device)
+    context = context_for(opened, Pack(data), features, device)
+    return evaluate(opened.model, context, split, evaluation or opened.last_stage.evaluation, cxc)
+
+
+def write_evaluation(found: Evaluation, path: Path) -> None:
+    """Write metrics as JSON, and their table of details, if any, as NAME-classes.csv next to them."""
+    write_json(path, found.values)
+    if found.rows:
+        write_text(path.with_name(f"{path.stem}-classes.csv"), as_csv(found.rows))
+
+
+def default_path(run: Path | str, split: str) -> Path | None:
+    """Where the metrics of a run are written by default: in its folder, or nowhere for a run of the package.
+
+    >>> default_path("runs/find", "test"), default_path("bundled:matcher", "test")
+    (PosixPath('runs/find/evaluation-test.json'), None)
+    """
+    return None if str(run).startswith(PREFIX) else Path(run) / f"evaluation-{split}.json"
+
+
+def as_csv(rows: Rows) -> str:
+    """Rows with the same columns as comma-separated text."""
+    lines = [",".join(rows[0])]
+    for row in rows:
+        lines.append(",".join(f"{value:.2f}" if isinstance(value, float) else str(value) for value in row.values()))
+    return "\n".join(lines) + "\n"

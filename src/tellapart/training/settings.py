@@ -1,0 +1,41 @@
+"""Where and how a recipe is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """Where and how a recipe is trained. What it learns is defined by the recipe."""
+
+    data: Path
+    """The pack to learn from."""
+    out: Path
+    """The run folder to write."""
+    features: str | None = None
+    """Name of the pack's features. Default: the only ones of the kind that the recipe reads."""
+    set: tuple[str, ...] = ()
+    """Fields of the recipe to change: seed=7, or STAGE.FIELD=VALUE such as base.epochs=3, base.optimiser.lr=1e-4."""
+    resume: bool = False
+    """Resume an interrupted run of the same recipe, or train stages that a finished run does not have yet."""
+    start: str = ""
+    """A finished run, bundled:captioner or bundled:matcher, whose weights the first stage starts from. The pack must
+    have its vocabulary (`prepare --vocabulary-from RUN`) and its features (`extract --like RUN`)."""
+    stages: tuple[str, ...] = ()
+    """Names of the stages to train. Default: all. They must include the last stage and all stages that these need."""
+    base: Path | None = None
+    """A finished run whose stages are the first stages of this recipe: they are copied instead of trained again."""
+    device: str = "cpu"
+    """cpu, cuda, cuda:1, …"""
+    resident: bool = False
+    """Keep all features on the device. Fastest where they fit."""
+    replay: bool = False
+    """Record training steps as CUDA graphs and replay them. Faster for models so small that the GPU waits for Python.
+    Stages that need values from the GPU in every step (rewards, adversaries), sgd, float16, `accumulate` and several
+    processes train without it."""
+    tensorboard: bool = False
+    """Also write TensorBoard files (needs tensorboard)."""
+    save_every: float = 120.0
+    """Seconds between checkpoints."""

@@ -1,0 +1,96 @@
+"""One training step: forward, backward, update."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from tellapart.core.distributed import group
+from tellapart.core.errors import InputError
+from tellapart.core.recording import recording
+from tellapart.core.types import Batch
+from tellapart.runs.recipe import Stage
+from tellapart.training.averaging import WeightAverage
+from tellapart.training.checkpoints import Position, save_checkpoint
+from tellapart.training.replay import Replay
+
+
+@dataclass
+class Learner:
+    """What learns, with all of its state that a checkpoint must hold."""
+
+    objective: nn.Module
+    optimiser: torch.optim.Optimizer
+    average: WeightAverage | None
+    scaler: torch.amp.GradScaler | None
+    saved: float = field(default_factory=time.monotonic)
+    """When the last checkpoint was written."""
+    replay: Replay | None = None
+    """Set where steps are recorded and replayed."""
+
+    def __post_init__(self) -> None:
+        several = group().world > 1
+        self.wrapped: nn.Module = (
+            DistributedDataParallel(self.objective, find_unused_parameters=True) if several else self.objective
+        )
+
+    def save(self, position: Position, folder: Path) -> None:
+        """Write a checkpoint."""
+        save_checkpoint(folder, position, self.objective, self.optimiser, self.average, self.scaler)
+        self.saved = time.monotonic()
+
+    def set_lr(self, lr: float, factor: float) -> None:
+        """Set the learning rate of each parameter group: `lr` times the group's scale times the schedule's factor."""
+        for settings in self.optimiser.param_groups:
+            current = lr * settings["scale"] * factor
+            if isinstance(settings["lr"], Tensor):
+                settings["lr"].fill_(current)
+            else:
+                settings["lr"] = current
+
+
+def training_step(stage: Stage, learner: Learner, batch: Batch, prepared: Any, last: bool = True) -> dict[str, Tensor]:
+    """Forward, backward and, after the last of the accumulated batches, an update; returns the values to log."""
+    optimiser, scaler = learner.optimiser, learner.scaler
+    with precision(stage, batch):
+        values: dict[str, Tensor] = learner.wrapped(batch) if prepared is None else learner.wrapped(batch, prepared)
+    loss = values["loss"] / stage.accumulate
+    (scaler.scale(loss) if scaler else loss).backward()  # type: ignore[no-untyped-call]
+    if last:
+        parameters = [p for settings in optimiser.param_groups for p in settings["params"]]
+        if scaler:
+            scaler.unscale_(optimiser)
+        if stage.clip_norm:
+            nn.utils.clip_grad_norm_(parameters, stage.clip_norm)
+        if stage.clip_value:
+            nn.utils.clip_grad_value_(parameters, stage.clip_value)
+        if scaler:
+            scaler.step(optimiser)
+            scaler.update()
+        else:
+            optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+    return {name: value.detach().double() for name, value in values.items() if value.numel() == 1}
+
+
+def precision(stage: Stage, batch: Batch) -> torch.autocast:
+    """The autocast context of a stage's precision."""
+    kind, mixed = batch.owner.device.type, stage.precision != "float32"
+    return torch.autocast(kind, getattr(torch, stage.precision), enabled=mixed, cache_enabled=not recording())
+
+
+def check_finite(values: dict[str, float], stage: Stage) -> dict[str, float]:
+    """The values themselves; raises if the loss among them is not a finite number."""
+    loss = values.get("loss", values.get("mean_loss", 0.0))
+    if not math.isfinite(loss):
+        raise InputError(
+            f"The loss of stage '{stage.name}' is {loss}. Lower the learning rate, set clip_norm, or use float32."
+        )
+    return values
