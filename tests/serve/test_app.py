@@ -65,6 +65,7 @@ def test_search(reader: TestClient) -> None:
     for params, status in (({"query": "xyzzy"}, 400), ({}, 400), ({"query": "ball", "count": 0}, 422)):
         answer = reader.get("/api/search", params=params)
         assert answer.status_code == status and isinstance(answer.json()["detail"], str)
+    assert answer.json()["detail"] == "`count` should be greater than or equal to 1."
 
 
 def test_newest_photos(own_index: Path, open_photos: OpenPhotos) -> None:
@@ -235,7 +236,8 @@ def test_any_text_is_answered(reader: TestClient, words: str, without: str, day:
 
 
 def test_wrong_forms(reader: TestClient) -> None:
-    assert reader.post("/api/describe").status_code == 422
+    missing = reader.post("/api/describe")
+    assert missing.status_code == 422 and missing.json()["detail"] == "`photo` is missing."
     assert reader.post("/api/describe", files={"other": b"x"}).status_code == 422
     broken = {"content-type": "multipart/form-data; boundary=x"}
     assert reader.post("/api/describe", content=b"--y\r\n", headers=broken).status_code in (400, 422)
@@ -243,7 +245,8 @@ def test_wrong_forms(reader: TestClient) -> None:
         400,
         413,
     )
-    assert reader.get("/nowhere").status_code == 404
+    nowhere = reader.get("/nowhere")
+    assert nowhere.status_code == 404 and nowhere.json()["detail"] == "This address does not exist."
 
 
 def test_many_at_once(reader: TestClient) -> None:

@@ -15,15 +15,15 @@ class ServeOptions:
     index: Annotated[str, tyro.conf.Positional]
     """An index made by `tellapart index`."""
     host: str = "127.0.0.1"
-    """Address to listen on. Other machines can reach any other address than the default, and need the token."""
+    """Address to listen on; 0.0.0.0 lets other machines connect, with a token."""
     port: int = 8000
     """Port to listen on; 0 chooses a free one."""
     token: str = ""
-    """Token that visitors need; default: a random one if other machines can reach the server."""
+    """Token that visitors need. Empty: a random one if other machines can connect."""
     matcher: str = ""
-    """Run the index was made with; default: where it was then."""
+    """Run that the index was made with. Empty: the path that the index stores."""
     captioner: str = ""
-    """Captioner's run for dropped photos; default: the captioner of the index; "none" for no captions."""
+    """Captioner's run for dropped photos. Empty: the captioner of the index; "none": no captions."""
     neighbours: int = 10
     """Number of similar photos that a distinctive caption is compared with."""
     upload_megabytes: float = 20.0

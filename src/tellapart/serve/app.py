@@ -34,6 +34,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         responses=RESPONSES,
+        generate_unique_id_function=lambda route: route.name,
     )
     rules = rules or AccessRules()
     app.add_middleware(AccessMiddleware, rules=rules)

@@ -16,6 +16,7 @@ from tellapart.serve.library import InvalidQuery, UnknownPhoto
 from tellapart.serve.schemas import Problem
 from tellapart.serve.uploads import RejectedUpload, UploadTooLarge
 
+ADDRESS_PROBLEMS = {404: "This address does not exist.", 405: "This address does not accept this method."}
 LOG = logging.getLogger(__name__)
 STATUS: dict[type[InputError], int] = {InvalidQuery: 400, UnknownPhoto: 404, UploadTooLarge: 413, RejectedUpload: 415}
 """Errors whose messages are safe to send; other messages may name files of the machine."""
@@ -44,19 +45,26 @@ async def _input_problem(request: Request, error: Exception) -> JSONResponse:
 async def _validation_problem(request: Request, error: Exception) -> JSONResponse:
     """Names each invalid argument but never repeats its value, which may not be valid text."""
     assert isinstance(error, RequestValidationError)
-    parts = [f"{_argument(one['loc'])}: {one['msg']}" for one in error.errors()]
-    return JSONResponse({"detail": "; ".join(parts).encode("utf-8", "replace").decode()}, 422)
+    detail = " ".join(_sentence(one) for one in error.errors())
+    return JSONResponse({"detail": detail.encode("utf-8", "replace").decode()}, 422)
 
 
-def _argument(location: tuple[int | str, ...]) -> str:
-    """The name of an argument without the part of the request it was read from.
+def _sentence(error: dict[str, Any]) -> str:
+    """One sentence about an invalid argument. `loc` starts with the part of the request that holds it.
 
-    >>> _argument(("query", "count")), _argument(("body",))
-    ('count', 'body')
+    >>> _sentence({"loc": ("query", "count"), "type": "greater_than_equal", "msg": "Input should be at least 1"})
+    '`count` should be at least 1.'
+    >>> _sentence({"loc": ("body", "photo"), "type": "missing", "msg": "Field required"})
+    '`photo` is missing.'
     """
-    return ".".join(str(part) for part in location[1:] or location)
+    name = ".".join(str(part) for part in error["loc"][1:] or error["loc"])
+    if error["type"] == "missing":
+        return f"`{name}` is missing."
+    subject, verb, rest = error["msg"].partition(" should ")
+    return f"`{name}`{verb}{rest}." if subject in ("Input", "String") else f"`{name}`: {error['msg']}."
 
 
 async def _http_problem(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    return JSONResponse({"detail": error.detail}, error.status_code, error.headers)
+    detail = ADDRESS_PROBLEMS.get(error.status_code, error.detail)
+    return JSONResponse({"detail": detail}, error.status_code, error.headers)

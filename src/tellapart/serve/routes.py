@@ -37,7 +37,7 @@ def index_routes(describer: Describer, rules: AccessRules, max_upload_pixels: in
     library = describer.library
 
     @router.get("/api/index")
-    def index() -> IndexInfo:
+    def index_info() -> IndexInfo:
         """The size of the index and what the server can do."""
         return IndexInfo(
             photos=len(library),
@@ -69,7 +69,7 @@ def photo_routes(library: PhotoLibrary) -> APIRouter:
     renderer, queries, images = PhotoRenderer(), WorkQueue(4, 500), WorkQueue(4, 500)
 
     @router.get("")
-    async def newest(count: Count = 24) -> PhotoList:
+    async def newest_photos(count: Count = 24) -> PhotoList:
         """The newest photos."""
         return PhotoList(photos=schemas.photo_summaries(await queries.run(lambda: library.newest(count))))
 
@@ -79,12 +79,12 @@ def photo_routes(library: PhotoLibrary) -> APIRouter:
         return schemas.photo_details(await queries.run(lambda: library.photo(id)))
 
     @router.get("/{id}/similar")
-    async def similar(id: PhotoId, count: Count = 12) -> PhotoList:
+    async def similar_photos(id: PhotoId, count: Count = 12) -> PhotoList:
         """Photos similar to this one, best first."""
         return PhotoList(photos=schemas.found_photos(await queries.run(lambda: library.similar(id, count))))
 
     @router.get("/{id}/image", response_class=Response, responses=JPEG_RESPONSE)
-    async def image(id: PhotoId, size: Size = "small") -> Response:
+    async def photo_image(id: PhotoId, size: Size = "small") -> Response:
         """The photo as an upright JPEG without EXIF, at most 320 (small) or 1280 (large) pixels wide and high."""
         jpeg = await images.run(lambda: renderer.jpeg(library.file(id), size))
         return Response(jpeg, media_type="image/jpeg", headers={"cache-control": "private, max-age=86400"})

@@ -72,7 +72,7 @@ def open_server(
 ) -> Server:
     """A server for an index.
 
-    matcher: the run the index was made with; default: where it was then.
+    matcher: the run that the index was made with; by default the path that the index stores.
     captioner: a run for uploaded photos; "auto" for the captioner of the index, None for no captions.
     """
     settings = settings or ServerSettings()
