@@ -24,7 +24,7 @@ from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack_types import Caption, PackImage
 from tellapart.data.write_pack import write_pack
-from tellapart.metrics.grounding.attention import GeneratedWords, References, judge_captions
+from tellapart.metrics.grounding.attention import GeneratedWords, References, compare_captions
 from tellapart.metrics.grounding.boxes import pixel_size
 from tellapart.models.captioners.up_down import UpDown
 from tellapart.models.decoding import greedy
@@ -92,7 +92,7 @@ def _judging_seconds() -> float:
     )
     size = pixel_size(np.full(1000, 500), np.full(1000, 375))
     started = time.perf_counter()
-    judge_captions(said, truth, size)
+    compare_captions(said, truth, size)
     return time.perf_counter() - started
 
 

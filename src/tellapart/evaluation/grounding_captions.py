@@ -14,9 +14,9 @@ from tellapart.metrics.grounding.attention import (
     GeneratedWords,
     GroundingOutcomes,
     References,
+    compare_captions,
     grounding_scores,
     hallucination,
-    judge_captions,
 )
 from tellapart.metrics.grounding.boxes import image_sizes
 from tellapart.models.decoding import greedy
@@ -47,7 +47,7 @@ def ground_captions(
     )
     longest = max(part.shape[1] for part in tokens)
     whole = torch.cat([torch.nn.functional.pad(part, (0, longest - part.shape[1])) for part in tokens])
-    outcomes = judge_captions(mentions, references_of(context, objects, captions), image_sizes(context.pack.images))
+    outcomes = compare_captions(mentions, references_of(context, objects, captions), image_sizes(context.pack.images))
     classes_mentioned, owner = _mentioned(context, objects, image_rows)
     metrics = {"cider": token_cider(context, image_rows, whole)}
     metrics |= grounding_scores(outcomes, len(objects.classes))

@@ -1,4 +1,4 @@
-"""Mismatched captions (contrastive captioning paper, section 4.2): other images' captions, drawn anew at every step."""
+"""Mismatched captions (contrastive captioning paper, section 4.2): other images' captions, redrawn at every step."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def test_lists_and_mappings_agree() -> None:
         ({"x": "a"}, [["a"]], QUICK, "both be lists, or both mappings"),
         (["a"], [["a"]], ("BLEU-9",), "Unknown metric BLEU-9"),
         (["a"], [["a"], ["b"]], QUICK, "1 candidates but 2 groups"),
-        ({"x": "a dog"}, {"x": "a dog"}, QUICK, "a single string was given where a list belongs"),
+        ({"x": "a dog"}, {"x": "a dog"}, QUICK, "a single string was given instead of a list"),
         ({"x": ["a dog"]}, {"x": ["a dog"]}, QUICK, "A caption is one string, not list"),
         (["a"], [[None]], QUICK, "A caption is one string, not NoneType"),
     ],

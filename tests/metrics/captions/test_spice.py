@@ -33,7 +33,7 @@ def jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_missing_models_say_where_they_were_looked_for(jars: Path) -> None:
-    with pytest.raises(InputError, match=r"models\.jar, looked for in .*lib\. Download http"):
+    with pytest.raises(InputError, match=r"models\.jar, which are not in .*lib\. Download http"):
         spice(["a"], [["a"]])
 
 

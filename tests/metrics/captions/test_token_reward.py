@@ -67,10 +67,10 @@ def test_references_in_any_order_and_images_without_any() -> None:
 
 
 def test_refuses_shapes_that_do_not_fit() -> None:
-    with pytest.raises(InputError, match="one owner a caption"):
+    with pytest.raises(InputError, match="one owner per caption"):
         TokenCider.from_references(torch.zeros(2, 3, dtype=torch.long), torch.zeros(3, dtype=torch.long))
     cider = TokenCider.from_references(torch.tensor([[5, 2]]), torch.tensor([0]))
-    with pytest.raises(InputError, match="up to 255"):
+    with pytest.raises(InputError, match="at most 255"):
         cider.reward(torch.zeros(1, 300, dtype=torch.long), torch.tensor([0]))
 
 

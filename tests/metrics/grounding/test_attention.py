@@ -17,9 +17,9 @@ from tellapart.metrics.grounding.attention import (
     References,
     attention_accuracy,
     class_rates,
+    compare_captions,
     grounding_scores,
     hallucination,
-    judge_captions,
 )
 from tellapart.metrics.grounding.bootstrap import accuracy_samples, draws, interval, paired_difference, score_samples
 from tellapart.metrics.grounding.boxes import best_overlap, overlap, pixel_size
@@ -54,7 +54,7 @@ def spoken(*words: tuple[int, int, tuple[float, ...]]) -> GeneratedWords:
 
 
 def scores(said: GeneratedWords, truth: References) -> dict[str, float]:
-    return grounding_scores(judge_captions(said, truth, SIZE), 3)
+    return grounding_scores(compare_captions(said, truth, SIZE), 3)
 
 
 def test_right_class_right_place() -> None:
@@ -174,9 +174,9 @@ def loop_scores(said: GeneratedWords, truth: References, classes: int) -> dict[s
         precision: dict[int, list[int]] = {k: [] for k in range(classes)}
         recall: dict[int, list[int]] = {k: [] for k in range(classes)}
         for n, image in enumerate(truth.image.tolist()):
-            words = [w for w in range(len(truth.sentence)) if truth.sentence[w] == n]
+            words = [w for w in range(len(truth.caption)) if truth.caption[w] == n]
             own = [int(truth.word_class[w]) for w in words]
-            other = {int(k) for s, k in zip(truth.other_sentence, truth.other_class) if s == n}
+            other = {int(k) for s, k in zip(truth.other_caption, truth.other_class) if s == n}
             mine = [p for p in range(len(said.image)) if said.image[p] == image]
             mine_classes = [int(said.word_class[p]) for p in mine]
             right = [[overlap(said.box[p] * 500, truth.boxes[w, 0] * 500) > 0.5 for w in words] for p in mine]
@@ -223,7 +223,7 @@ def test_equals_the_plain_loop(seed: int) -> None:
 
 def test_a_sample_that_draws_each_image_once_gives_the_score() -> None:
     said, truth = random_case(3)
-    outcomes: GroundingOutcomes = judge_captions(said, truth, SIZE)
+    outcomes: GroundingOutcomes = compare_captions(said, truth, SIZE)
     once = np.ones((1, 3), dtype=np.float32)
     sampled = score_samples(outcomes, np.arange(3), 3, once)
     expected = grounding_scores(outcomes, 3)

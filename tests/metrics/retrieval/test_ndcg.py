@@ -80,5 +80,5 @@ def test_ndcg_against_a_loop(seed: int, depth: int) -> None:
 
 def test_nothing_relevant_gives_zero_and_bad_shapes_are_refused() -> None:
     assert ndcg(torch.rand(3, 2), torch.zeros(2, 3)) == 0
-    with pytest.raises(InputError, match="Relevance is"):
+    with pytest.raises(InputError, match="relevance must have the shape"):
         ndcg(torch.rand(3, 2), torch.zeros(3, 2))

@@ -91,7 +91,7 @@ def test_folds_are_averaged_and_independent() -> None:
     found = fold_recall(scores, owner)
     for name in ("i2t_r1", "rsum", "t2i_median"):
         assert found[name] == pytest.approx(sum(fold[name] for fold in folds) / 5)
-    with pytest.raises(InputError, match="cannot be cut into 5"):
+    with pytest.raises(InputError, match="too few for 5 folds"):
         fold_recall(scores[:4, :8], owner[:8])
 
 
@@ -132,7 +132,7 @@ def test_r_precision_by_hand() -> None:
 
 
 def test_bad_shapes_are_refused() -> None:
-    with pytest.raises(InputError, match="5 sentences"):
+    with pytest.raises(InputError, match="5 captions"):
         recall(torch.zeros(2, 4), torch.zeros(5, dtype=torch.long))
-    with pytest.raises(InputError, match="no sentence"):
+    with pytest.raises(InputError, match="no caption"):
         recall(torch.zeros(3, 2), torch.tensor([0, 1]))

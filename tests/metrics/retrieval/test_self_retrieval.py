@@ -29,9 +29,9 @@ def test_a_model_that_sees_nothing_finds_nothing() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(InputError, match="say with `owner`"):
+    with pytest.raises(InputError, match="give `owner`"):
         self_retrieval(torch.zeros(2, 3))
     with pytest.raises(InputError, match="must name one of the 3 images"):
         self_retrieval(torch.zeros(2, 3), torch.tensor([0, 3]))
-    with pytest.raises(InputError, match="score matrix"):
+    with pytest.raises(InputError, match="must be a matrix"):
         self_retrieval(torch.zeros(3))

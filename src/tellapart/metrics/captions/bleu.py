@@ -1,5 +1,5 @@
-"""BLEU-1 to BLEU-4 (Papineni et al. 2002) as the COCO caption script computes them: closest reference length, no
-smoothing but two tiny constants that keep the quotients finite."""
+"""BLEU-1 to BLEU-4 (Papineni et al. 2002) as the COCO caption script computes them: closest reference length, and no
+smoothing except two tiny constants that keep the quotients finite."""
 
 from collections.abc import Sequence
 
@@ -23,9 +23,10 @@ def bleu(candidates: Sequence[str], references: Sequence[Sequence[str]], order: 
 
 
 def bleu_of(encoded: Encoded, order: int = 4) -> list[Score]:
-    correct, guesses, lengths, wanted = bleu_counts(encoded, order)
-    each = bleu_from_counts(correct, guesses, lengths, wanted)
-    sums = np.vstack([correct, guesses, lengths, wanted]).T  # [images, 2 * order + 2]
+    """BLEU-1 to BLEU-`order` of encoded captions."""
+    correct, guesses, lengths, reference_lengths = bleu_counts(encoded, order)
+    each = bleu_from_counts(correct, guesses, lengths, reference_lengths)
+    sums = np.vstack([correct, guesses, lengths, reference_lengths]).T  # [images, 2 * order + 2]
     corpus = _from_sums(sums.sum(0, keepdims=True))
     return [
         Score(float(corpus[k, 0]), each[k], CorpusSums(sums, lambda drawn, k=k: _from_sums(drawn)[k]))  # type: ignore[misc]
@@ -34,35 +35,37 @@ def bleu_of(encoded: Encoded, order: int = 4) -> list[Score]:
 
 
 def _from_sums(sums: np.ndarray) -> np.ndarray:
-    """[order, corpora] BLEU of summed counts [corpora, 2 * order + 2]."""
+    """BLEU [order, corpora] from summed counts [corpora, 2 * order + 2]."""
     order = (sums.shape[1] - 2) // 2
     return bleu_from_counts(sums[:, :order].T, sums[:, order:-2].T, sums[:, -2], sums[:, -1])
 
 
 def bleu_counts(encoded: Encoded, order: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """For each image: found and guessed n-grams [order, n], words, and words of the closest reference [n]."""
+    """Per image: matched and generated n-grams [order, n], words, and words of the closest reference [n]."""
     images = int(encoded.image[-1]) + 1
     correct = np.zeros((order, images))
-    wanted = np.zeros(images)
+    reference_lengths = np.zeros(images)
     for candidates, references in batches(encoded):
         chosen = encoded.image[candidates]
         correct[:, chosen] = clipped_counts(encoded, candidates, references, order)
-        wanted[chosen] = closest_lengths(encoded, candidates, references)
+        reference_lengths[chosen] = closest_lengths(encoded, candidates, references)
     lengths = encoded.lengths[~encoded.is_reference].astype(float)
     guesses = np.maximum(lengths - np.arange(order)[:, None], 0)  # [order, images]
-    return correct, guesses, lengths, wanted
+    return correct, guesses, lengths, reference_lengths
 
 
-def bleu_from_counts(correct: np.ndarray, guesses: np.ndarray, length: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """[order, n] geometric means of the clipped precisions, times the brevity penalty."""
+def bleu_from_counts(
+    correct: np.ndarray, guesses: np.ndarray, length: np.ndarray, reference_lengths: np.ndarray
+) -> np.ndarray:
+    """BLEU [order, n]: geometric means of the clipped precisions, times the brevity penalty."""
     precisions = np.cumprod((correct + TINY) / (guesses + SMALL), axis=0)
     means = precisions ** (1 / np.arange(1, len(correct) + 1))[:, None]
-    ratio = (length + TINY) / (wanted + SMALL)
+    ratio = (length + TINY) / (reference_lengths + SMALL)
     return means * np.where(ratio < 1, np.exp(1 - 1 / np.minimum(ratio, 1)), 1)
 
 
 def closest_lengths(encoded: Encoded, candidates: np.ndarray, references: np.ndarray) -> np.ndarray:
-    """[n] for each candidate the reference length nearest to its own, the shorter one of two equally near."""
+    """[n]: the reference length closest to each candidate's, the shorter one of a tie."""
     position, starts = _owners(encoded, candidates, references)
     lengths = encoded.lengths[references]
     distance = np.abs(lengths - encoded.lengths[candidates][position])
@@ -71,16 +74,16 @@ def closest_lengths(encoded: Encoded, candidates: np.ndarray, references: np.nda
 
 
 def _owners(encoded: Encoded, candidates: np.ndarray, references: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each reference its candidate's place; for each candidate the place of its first reference."""
+    """For each reference the index of its candidate; for each candidate the index of its first reference."""
     position = np.searchsorted(encoded.image[candidates], encoded.image[references])
     return position, np.searchsorted(position, np.arange(len(candidates)))
 
 
 def clipped_counts(encoded: Encoded, candidates: np.ndarray, references: np.ndarray, order: int) -> np.ndarray:
-    """[order, n] n-grams of each candidate found in its references, each at most as often as in one of them.
+    """[order, n]: n-grams of each candidate that its references contain, each at most as often as one of them does.
 
-    An n-gram at some place of the candidate counts if fewer of its kind stand before it in the candidate than one
-    reference holds in all: summed over places that is the minimum of both counts.
+    An n-gram of the candidate counts if it occurs fewer times before that position than one reference contains it.
+    Summed over positions this is the minimum of both counts.
     """
     position, starts = _owners(encoded, candidates, references)
     candidate_words = columns(encoded, candidates, filler=-1)  # [T,n]
@@ -91,13 +94,13 @@ def clipped_counts(encoded: Encoded, candidates: np.ndarray, references: np.ndar
     counts = np.zeros((order, len(candidates)))
     for k in range(min(order, len(candidate_words))):
         most = np.maximum.reduceat(found[k], starts, axis=1)  # [T,n]
-        places = np.arange(len(most))[:, None] + k < lengths
-        counts[k] = np.count_nonzero(places & (before[k] < most), axis=0)
+        inside = np.arange(len(most))[:, None] + k < lengths
+        counts[k] = np.count_nonzero(inside & (before[k] < most), axis=0)
     return counts
 
 
 def _occurrences(first: np.ndarray, second: np.ndarray, order: int, only_before: bool) -> list[np.ndarray]:
-    """For each order [T-k, n]: how often the n-gram at each place of `first` stands in `second`."""
+    """For each order [T-k, n]: how often `second` contains the n-gram at each position of `first`."""
     equal = second[:, None] == first  # [R,T,n]
     kind = np.uint8 if len(second) < 256 else np.uint16
     same = equal

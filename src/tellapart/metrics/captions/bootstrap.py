@@ -1,7 +1,7 @@
-"""How sure a caption metric is: bootstrap intervals over images, and paired differences of two systems.
+"""Confidence of caption metrics: bootstrap intervals over images, and paired differences of two systems.
 
-A resampled corpus is a weighting of the images. Metrics that are means are weighted means; BLEU and METEOR are
-recomputed from weighted sums of their counts. Both systems of a comparison see the same weights.
+A resampled corpus is a set of weights of the images. Metrics that are means become weighted means; BLEU and METEOR are
+computed from weighted sums of their counts. Both systems of a comparison get the same weights.
 """
 
 from dataclasses import dataclass
@@ -10,13 +10,14 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.metrics.captions.values import Score
+from tellapart.metrics.percentiles import percentile_interval
 
 SAMPLES = 1000
 
 
 @dataclass(frozen=True)
 class CaptionInterval:
-    """A figure with its percentile interval."""
+    """A value with its percentile interval."""
 
     value: float
     low: float
@@ -24,7 +25,7 @@ class CaptionInterval:
 
 
 def resampled(score: Score, samples: int = SAMPLES, seed: int = 0) -> np.ndarray:
-    """[samples] the corpus value for corpora of as many images, drawn with replacement."""
+    """[samples]: the corpus values of corpora of as many images, drawn with replacement."""
     images = len(score.each)
     generator = np.random.default_rng(seed)
     values = []
@@ -38,7 +39,7 @@ def resampled(score: Score, samples: int = SAMPLES, seed: int = 0) -> np.ndarray
 
 
 def interval(score: Score, samples: int = SAMPLES, level: float = 0.95, seed: int = 0) -> CaptionInterval:
-    """The corpus value and where it would lie on other images of the same kind.
+    """The corpus value and its bootstrap interval.
 
     >>> interval(Score(0.5, np.array([0.0, 1.0] * 50))).low > 0.35
     True
@@ -49,7 +50,7 @@ def interval(score: Score, samples: int = SAMPLES, level: float = 0.95, seed: in
 def paired_difference(
     first: Score, second: Score, samples: int = SAMPLES, level: float = 0.95, seed: int = 0
 ) -> CaptionInterval:
-    """Second less first, on the same resampled images; an interval without zero is a difference that will last."""
+    """Second minus first, on the same resampled images; an interval without zero means a significant difference."""
     if len(first.each) != len(second.each):
         raise InputError(
             f"A paired comparison needs the same images; got {len(first.each)} and {len(second.each)} captions."
@@ -59,6 +60,4 @@ def paired_difference(
 
 
 def _percentiles(value: float, drawn: np.ndarray, level: float) -> CaptionInterval:
-    tail = 50 * (1 - level)
-    low, high = np.percentile(drawn, (tail, 100 - tail))
-    return CaptionInterval(value, float(low), float(high))
+    return CaptionInterval(value, *percentile_interval(drawn, level))

@@ -1,7 +1,7 @@
 """CIDEr and CIDEr-D (Vedantam et al. 2015).
 
-What the COCO caption script prints as "CIDEr" is CIDEr-D: tf-idf cosine with counts clipped to the reference's and a
-Gaussian penalty on the difference in length, times ten. `cider_d` is that; `plain_cider` has neither.
+What the COCO caption script prints as "CIDEr" is CIDEr-D: the tf-idf cosine with counts clipped to the reference's and
+a Gaussian penalty on the difference in length, times ten. `cider_d` is that; `plain_cider` has neither.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def cider_d(
 ) -> Score:
     """CIDEr-D of tokenised captions, the script's "CIDEr"; the corpus value is the mean.
 
-    Document frequencies are those of the references themselves unless a table is given.
+    Document frequencies are those of the references unless a table is given.
 
     >>> score = cider_d(["a dog runs", "a cat"], [["a dog runs", "the dog"], ["a cat sits"]])
     >>> score.each.round(4).tolist()
@@ -34,6 +34,7 @@ def cider_d(
 
 
 def cider_d_of(encoded: Encoded, frequencies: DocumentFrequency | None = None) -> Score:
+    """CIDEr-D of encoded captions."""
     return _score(encoded, frequencies, clipped=True)
 
 
@@ -71,7 +72,7 @@ def _score(encoded: Encoded, frequencies: DocumentFrequency | None, clipped: boo
         norms = norm * norm[candidate_of]
         similarity += product / np.where(norms == 0, 1, norms)
     if clipped:
-        pairs = np.maximum(encoded.lengths - 1, 0)  # the script takes the number of word pairs for the length
+        pairs = np.maximum(encoded.lengths - 1, 0)  # the script uses the number of word pairs as the length
         similarity *= np.exp(-((pairs - pairs[candidate_of]) ** 2) / (2 * SIGMA**2))
     total = np.bincount(encoded.image, similarity * encoded.is_reference, images)
     each = total / ORDER / np.bincount(encoded.image, encoded.is_reference, images) * 10.0
@@ -79,8 +80,8 @@ def _score(encoded: Encoded, frequencies: DocumentFrequency | None, clipped: boo
 
 
 class _Entries:
-    """The distinct (n-gram, caption) pairs of one level; those of one n-gram and one image stand together as a
-    group, the candidate's (if it has the n-gram) first."""
+    """The distinct (n-gram, caption) pairs of one level. Those of one n-gram and one image form a group, in which the
+    candidate (if it has the n-gram) comes first."""
 
     def __init__(self, level: Level, caption_of: np.ndarray, encoded: Encoded) -> None:
         captions = caption_of[level.places]
@@ -99,7 +100,7 @@ class _Entries:
         self.starts_with_candidate = ~encoded.is_reference[self.caption[self.group_start]]
 
     def image_counts(self, encoded: Encoded) -> np.ndarray:
-        """[kinds] the number of images that have each n-gram in a reference."""
+        """[kinds]: the number of images with each n-gram in a reference."""
         last = np.append(self.group_start[1:], len(self.caption))[: len(self.group_start)] - 1
         has_reference = encoded.is_reference[self.caption[last]]
         return np.bincount(self.kind[self.group_start], has_reference, self.kinds)

@@ -1,4 +1,4 @@
-"""How varied a set of captions is: vocabulary, distinct n-grams, distinct and novel sentences."""
+"""Diversity of captions: vocabulary, distinct n-grams, distinct and novel captions."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,9 +9,9 @@ from tellapart.metrics.captions.ngrams import levels
 
 
 def diversity(captions: Sequence[str], training: Iterable[str] | None = None, order: int = 2) -> dict[str, float]:
-    """Figures of tokenised captions: words used, per cent of distinct n-grams and sentences, mean length.
+    """Of tokenised captions: number of distinct words, percentage of distinct n-grams and captions, mean length.
 
-    With the tokenised training captions also the per cent of novel sentences, those not among them.
+    With the tokenised training captions also the percentage of novel captions, which are not among them.
 
     >>> diversity(["a dog runs", "a dog sits", "a dog runs"], training=["a dog runs"])
     {'vocabulary': 4.0, 'distinct-1': 44.44, 'distinct-2': 50.0, 'distinct': 66.67, 'novel': 33.33, 'length': 3.0}
@@ -19,14 +19,14 @@ def diversity(captions: Sequence[str], training: Iterable[str] | None = None, or
     words, lengths, _ = number_words(captions)
     found: dict[str, float] = {"vocabulary": float(len(np.unique(words)))}
     for n, level in enumerate(levels(words, lengths, order), start=1):
-        found[f"distinct-{n}"] = _per_cent(int(level.is_new.sum()), len(level.is_new))
-    found["distinct"] = _per_cent(len(set(captions)), len(captions))
+        found[f"distinct-{n}"] = _percent(int(level.is_new.sum()), len(level.is_new))
+    found["distinct"] = _percent(len(set(captions)), len(captions))
     if training is not None:
         known = set(training)
-        found["novel"] = _per_cent(sum(caption not in known for caption in captions), len(captions))
+        found["novel"] = _percent(sum(caption not in known for caption in captions), len(captions))
     found["length"] = round(float(lengths.mean()), 2) if len(lengths) else 0.0
     return found
 
 
-def _per_cent(part: int, whole: int) -> float:
+def _percent(part: int, whole: int) -> float:
     return round(100.0 * part / whole, 2) if whole else 0.0

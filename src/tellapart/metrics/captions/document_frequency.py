@@ -1,4 +1,4 @@
-"""How many images mention an n-gram: the table behind CIDEr's inverse document frequencies, storable as one file."""
+"""Document frequencies of n-grams for CIDEr: the number of images that mention each one, storable as a file."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ ORDER = 4  # CIDEr's longest n-grams
 
 @dataclass(frozen=True)
 class DocumentFrequency:
-    """Counts of n-grams, sorted by code: last word times the number of (n-1)-grams, plus that of the n-gram's first."""
+    """Counts of n-grams by code: last word times the number of (n-1)-grams, plus the index of its first n-1 words."""
 
     words: tuple[str, ...]
     codes: tuple[np.ndarray, ...]
@@ -56,6 +56,7 @@ class DocumentFrequency:
 
     @classmethod
     def load(cls, path: Path | str) -> "DocumentFrequency":
+        """A table written by `save`."""
         try:
             with open(path, "rb") as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as stored:
                 order = sum(name.startswith("codes") for name in stored.files)
@@ -65,7 +66,7 @@ class DocumentFrequency:
                     tuple(stored[f"counts{n}"] for n in range(1, order + 1)),
                     int(stored["pictures"]),
                 )
-        # The last two of a damaged archive: what is in it does not unpack, or claims a packing nobody knows.
+        # The last two come from a damaged archive.
         except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error, NotImplementedError) as error:
             raise InputError(
                 f"{path} is not a stored document frequency table ({error}). "
@@ -73,19 +74,19 @@ class DocumentFrequency:
             ) from error
         if order < ORDER or table.images < 1:
             raise InputError(
-                f"{path} counts n-grams of up to {order} words in {table.images} images; CIDEr needs {ORDER} words "
-                "and one image at least. Write a table with DocumentFrequency.from_references(...).save(path)."
+                f"{path} counts n-grams of up to {order} words in {table.images} images; CIDEr needs {ORDER} words and "
+                "at least one image. Write a table with DocumentFrequency.from_references(...).save(path)."
             )
         return table
 
     def lookup(self, vocabulary: Mapping[str, int]) -> "Lookup":
-        """Prepare to look up n-grams of a text whose words are numbered otherwise."""
+        """A lookup for n-grams of a text with another numbering of words."""
         own = {word: number for number, word in enumerate(self.words)}
         return Lookup(self, np.array([own.get(word, -1) for word in vocabulary], np.int64))
 
 
 class Lookup:
-    """Finds the counts of one text's n-grams, level after level."""
+    """Finds the counts of one text's n-grams, level by level."""
 
     def __init__(self, table: DocumentFrequency, translation: np.ndarray) -> None:
         self.table = table
@@ -94,14 +95,14 @@ class Lookup:
         self.n = 0
 
     def counts(self, level: Level, words: np.ndarray) -> np.ndarray:
-        """[kinds] counts of the n-grams of the next level, 0 for those not in the table."""
+        """[kinds]: counts of the n-grams of the next level, 0 for those not in the table."""
         places = level.places[level.is_new]
         last = self.translation[words[places + self.n]]
         before = self.known[level.prefix[places]] if self.n else np.zeros(len(places), np.int64)
         codes, counts = self.table.codes[self.n], self.table.counts[self.n]
-        wanted = last * (len(self.table.codes[self.n - 1]) if self.n else 1) + before
-        found = np.minimum(np.searchsorted(codes, wanted), max(len(codes) - 1, 0))
-        hit = (before >= 0) & (last >= 0) & (codes[found] == wanted) if len(codes) else np.zeros(len(places), bool)
+        code = last * (len(self.table.codes[self.n - 1]) if self.n else 1) + before
+        found = np.minimum(np.searchsorted(codes, code), max(len(codes) - 1, 0))
+        hit = (before >= 0) & (last >= 0) & (codes[found] == code) if len(codes) else np.zeros(len(places), bool)
         self.known = np.where(hit, found, -1)
         self.n += 1
         return np.where(hit, counts[found], 0) if len(codes) else np.zeros(len(places), np.int64)

@@ -1,4 +1,4 @@
-"""Captions as integers: the form in which every n-gram metric here works."""
+"""Captions as integers, the input of every n-gram metric."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 
-END = "\0"  # stands between captions while they are split all at once; the tokeniser lets no such character through
+END = "\0"  # separates captions while they are split at once; the tokeniser removes this character
 
 
 class WordIds(dict[str, int]):
-    """Words numbered in the order in which they are first met."""
+    """Words numbered by first occurrence."""
 
     def __missing__(self, word: str) -> int:
         self[word] = number = len(self)
@@ -22,7 +22,7 @@ class WordIds(dict[str, int]):
 
 @dataclass(frozen=True)
 class Encoded:
-    """Candidates and their references, one after the other: candidate 0, its references, candidate 1, and so on."""
+    """Candidates and their references in one sequence: candidate 0, its references, candidate 1, and so on."""
 
     words: np.ndarray
     """[W] word numbers of all captions."""
@@ -36,12 +36,12 @@ class Encoded:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """[S] where each caption begins among the words."""
+        """[S] index of each caption's first word."""
         return np.cumsum(self.lengths) - self.lengths
 
     @cached_property
     def narrow(self) -> np.ndarray:
-        """[W+1] the words in as few bytes as hold them, for speed; one more, so that an index past the end is safe."""
+        """[W+1] the words as small integers, for speed; with one more, so that an index past the end is valid."""
         return np.append(self.words, 0).astype(np.int16 if len(self.vocabulary) < 1 << 15 else np.int32)
 
 
@@ -49,8 +49,8 @@ def check(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Non
     """Raise an error for input that the metrics are not defined for."""
     if isinstance(candidates, str) or any(isinstance(group, str) for group in references):
         raise InputError(
-            "Candidates must be a list of captions and references a list of lists of captions; "
-            "a single string was given where a list belongs."
+            "candidates must be a list of captions and references a list of lists of captions; "
+            "a single string was given instead of a list."
         )
     if len(candidates) != len(references):
         raise InputError(
@@ -58,14 +58,14 @@ def check(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Non
             "give one group of references for each candidate, in the same order."
         )
     if len(candidates) == 0:
-        raise InputError("No candidates were given: there is nothing to score.")
+        raise InputError("candidates is empty: there is nothing to score.")
     for index, group in enumerate(references):
         if len(group) == 0:
             raise InputError(f"Candidate {index} has no reference: every candidate needs at least one.")
 
 
 def encode(candidates: Sequence[str], references: Sequence[Sequence[str]], separator: str | None = None) -> Encoded:
-    """Number the words of tokenised captions, split at a separator (None: at any run of white space)."""
+    """Tokenised captions as numbers; words are split at the separator (None: at white space)."""
     check(candidates, references)
     captions = list(chain.from_iterable(chain((one,), group) for one, group in zip(candidates, references)))
     words, lengths, vocabulary = number_words(captions, separator)
@@ -76,10 +76,10 @@ def encode(candidates: Sequence[str], references: Sequence[Sequence[str]], separ
 
 
 def number_words(captions: Sequence[str], separator: str | None = None) -> tuple[np.ndarray, np.ndarray, WordIds]:
-    """The captions' words end to end as numbers [W], each caption's length [S], and the numbering.
+    """The words of all captions as numbers [W], each caption's length [S], and the numbering.
 
-    All captions are split at once, at single spaces, which is fastest; if some word shows that this was not enough
-    (white space in it, or nothing), they are split one by one.
+    All captions are split at once at single spaces, which is fastest. If a word is then empty or contains white space,
+    they are split one by one.
     """
     vocabulary = WordIds({END: 0})
     split = f" {END} ".join(captions).split(" ") if captions else []
@@ -97,17 +97,17 @@ def number_words(captions: Sequence[str], separator: str | None = None) -> tuple
 
 
 def columns(encoded: Encoded, chosen: np.ndarray, filler: int) -> np.ndarray:
-    """[T, n] the chosen captions as columns, so that one step of a loop over T handles all of them."""
+    """[T, n]: the chosen captions as columns, so that one step of a loop over T handles all of them."""
     lengths = encoded.lengths[chosen]
     steps = np.arange(max(int(lengths.max(initial=0)), 1))[:, None]  # [T,1]
-    places = encoded.starts[chosen] + steps  # [T,n]
-    found = encoded.narrow.take(places, mode="clip")
+    positions = encoded.starts[chosen] + steps  # [T,n]
+    found = encoded.narrow.take(positions, mode="clip")
     found[steps >= lengths] = filler
     return found
 
 
 def batches(encoded: Encoded, cells: int = 1 << 19) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Groups of images of like caption length: (candidate captions, reference captions) with bounded T x T x n."""
+    """Groups of images with similar caption lengths: (candidates, references) with bounded T x T x n."""
     candidates = np.flatnonzero(~encoded.is_reference)
     longest = np.maximum.reduceat(encoded.lengths, candidates)
     sizes = np.diff(np.append(candidates, len(encoded.lengths)))

@@ -1,4 +1,4 @@
-"""Numbering n-grams without strings: an n-gram is its first n-1 words' number and its last word."""
+"""N-grams as numbers: an n-gram is the number of its first n-1 words and its last word."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,32 +8,32 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Level:
-    """All n-grams of one length, those of a kind together, in the order of the text."""
+    """All n-grams of one length, sorted by kind, and within a kind by position."""
 
     places: np.ndarray
-    """[G] where each n-gram starts among the words."""
+    """[G] index of each n-gram's first word."""
     is_new: np.ndarray
-    """[G] whether it is the first of its kind."""
+    """[G] True for the first n-gram of each kind."""
     kinds: np.ndarray
-    """[G] the number of its kind, counted in sorted order."""
+    """[G] number of each n-gram's kind."""
     prefix: np.ndarray
-    """[W] kind of the (n-1)-gram that starts at each place (meaningless for n = 1)."""
+    """[W] kind of the (n-1)-gram that starts at each word (undefined for n = 1)."""
 
 
 def levels(words: np.ndarray, lengths: np.ndarray, order: int) -> Iterator[Level]:
-    """The n-grams of length 1 to `order` of captions laid end to end, none across two captions.
+    """The n-grams of length 1 to `order` of concatenated captions, none across two captions.
 
-    One level's order is the next one's by prefix; a stable sort by the last word alone then brings equal n-grams
-    together. For fewer than 65,536 words that is a radix sort, linear in the text.
+    Each level is sorted by prefix for the next one, where a stable sort by the last word alone makes equal n-grams
+    adjacent. For fewer than 65,536 words that is a radix sort, linear in the text.
     """
     ends = np.repeat(np.cumsum(lengths), lengths)
-    room = np.minimum(ends - np.arange(len(words)), order).astype(np.uint8)  # words from here to the caption's end
+    remaining = np.minimum(ends - np.arange(len(words)), order).astype(np.uint8)  # words from here to the caption's end
     narrow = words.astype(np.uint16) if int(words.max(initial=0)) < 1 << 16 else words
     prefix = np.zeros(len(words), np.int32)
     places = np.arange(len(words))
     for n in range(1, order + 1):
         if n > 1:
-            places = places[room[places] >= n]
+            places = places[remaining[places] >= n]
         last = narrow[places + n - 1]
         sorting = np.argsort(last, kind="stable")
         places, last = places[sorting], last[sorting]

@@ -1,4 +1,4 @@
-"""ROUGE-L (Lin 2004) as the COCO caption script computes it: beta 1.2, precision and recall maximised separately."""
+"""ROUGE-L (Lin 2004) as the COCO caption script computes it: beta 1.2, separate maxima of precision and recall."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ BETA = 1.2
 def rouge_l(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
     """ROUGE-L of tokenised captions; the corpus value is the mean.
 
-    The script splits at single spaces, so that an empty caption is one empty word.
+    The script splits at single spaces, so an empty caption is one empty word.
 
     >>> score = rouge_l(["a dog runs"], [["a brown dog runs", "dogs"]])
     >>> round(score.corpus, 4)  # longest common subsequence 3: precision 3/3, recall 3/4
@@ -23,6 +23,7 @@ def rouge_l(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> S
 
 
 def rouge_l_of(encoded: Encoded) -> Score:
+    """ROUGE-L of captions encoded with the separator " "."""
     each = np.zeros(int(encoded.image[-1]) + 1)
     for candidates, references in batches(encoded):
         images = encoded.image[candidates]
@@ -33,15 +34,15 @@ def rouge_l_of(encoded: Encoded) -> Score:
         )
         precision = np.maximum.reduceat(common / encoded.lengths[candidates][position], starts)
         recall = np.maximum.reduceat(common / encoded.lengths[references], starts)
-        below = recall + BETA**2 * precision
-        each[images] = (1 + BETA**2) * precision * recall / np.where(below == 0, 1, below)
+        denominator = recall + BETA**2 * precision
+        each[images] = (1 + BETA**2) * precision * recall / np.where(denominator == 0, 1, denominator)
     return Score(float(np.mean(each)), each)
 
 
 def common_subsequence(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """[n] length of the longest common subsequence of each column of `first` [T,n] with that of `second` [R,n].
+    """[n]: length of the longest common subsequence of each column of `first` [T,n] and `second` [R,n].
 
-    The usual table, row by row and in each row step by step, for all columns at once.
+    Dynamic programming, for all columns at once.
     """
     kind = np.uint8 if min(len(first), len(second)) < 255 else np.uint16
     row = np.zeros((len(second) + 1, second.shape[1]), kind)

@@ -1,8 +1,8 @@
-"""SPICE (Anderson et al. 2016), by its reference jar only: scene graphs need its parser, and nothing else is SPICE.
+"""SPICE (Anderson et al. 2016), computed by its reference jar: its scene graphs need the jar's parser.
 
-Three things must be there: a Java runtime; the package pycocoevalcap, which carries spice-1.0.jar; and the CoreNLP
-3.6.0 jars, stanford-corenlp-3.6.0.jar and stanford-corenlp-3.6.0-models.jar. These are looked for in the folder that
-TELLAPART_CORENLP names and in pycocoevalcap's own spice/lib.
+It needs a Java runtime; the package pycocoevalcap, which contains spice-1.0.jar; and the CoreNLP 3.6.0 jars
+stanford-corenlp-3.6.0.jar and stanford-corenlp-3.6.0-models.jar, in the folder TELLAPART_CORENLP or in pycocoevalcap's
+spice/lib.
 """
 
 import importlib.util
@@ -25,16 +25,16 @@ ARCHIVE = "http://nlp.stanford.edu/software/stanford-corenlp-full-2015-12-09.zip
 
 
 def locate() -> tuple[str, Path, Path]:
-    """Java, the folder of the SPICE jar, and the folder of the CoreNLP jars; a sentence for what is missing."""
+    """The path of Java, the folder of the SPICE jar, and the folder of the CoreNLP jars; an error if one is missing."""
     java = shutil.which("java")
     if java is None:
-        raise InputError("SPICE runs in Java, and no `java` was found: install a Java runtime, or leave SPICE out.")
+        raise InputError("SPICE needs Java, and no `java` was found: install a Java runtime, or do not compute SPICE.")
     found = importlib.util.find_spec("pycocoevalcap")
-    places = [Path(place) / "spice" for place in (found.submodule_search_locations or [])] if found else []
+    places = [Path(root) / "spice" for root in (found.submodule_search_locations or [])] if found else []
     spice = next((place for place in places if (place / "spice-1.0.jar").is_file()), None)
     if spice is None:
         raise InputError(
-            "SPICE's jar comes with pycocoevalcap, which is not installed: run `pip install pycocoevalcap`."
+            "SPICE's jar is part of pycocoevalcap, which is not installed: run `pip install pycocoevalcap`."
         )
     named = os.environ.get("TELLAPART_CORENLP")
     folders = [*([Path(named)] if named else []), spice / "lib"]
@@ -42,8 +42,8 @@ def locate() -> tuple[str, Path, Path]:
         if all((folder / jar).is_file() for jar in CORENLP):
             return java, spice, folder
     raise InputError(
-        f"SPICE needs {CORENLP[0]} and {CORENLP[1]}, looked for in {' and '.join(map(str, folders))}. "
-        f"Download {ARCHIVE}, unpack it, and set TELLAPART_CORENLP to its folder; or leave SPICE out."
+        f"SPICE needs {CORENLP[0]} and {CORENLP[1]}, which are not in {' and '.join(map(str, folders))}. "
+        f"Download {ARCHIVE}, unpack it, and set TELLAPART_CORENLP to its folder; or do not compute SPICE."
     )
 
 
@@ -58,8 +58,8 @@ def spice(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Sco
     jars = os.pathsep.join(
         map(str, [folder / "spice-1.0.jar", *(corenlp / jar for jar in CORENLP), folder / "lib" / "*"])
     )
-    with tempfile.TemporaryDirectory() as place:
-        given, made = Path(place) / "given.json", Path(place) / "made.json"
+    with tempfile.TemporaryDirectory() as scratch:
+        given, made = Path(scratch) / "input.json", Path(scratch) / "output.json"
         given.write_text(json.dumps(rows), "utf-8")
         command = [java, "-Xmx8G", "-cp", jars, "edu.anu.spice.SpiceScorer", str(given), "-out", str(made), "-silent"]
         ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

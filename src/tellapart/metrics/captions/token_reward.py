@@ -1,8 +1,8 @@
-"""CIDEr-D and BLEU of token ids, batched on any device: rewards for self-critical training, with no strings.
+"""CIDEr-D and BLEU of token ids, batched on any device: rewards for self-critical training.
 
-Values are those of `cider_d` and `bleu` on the same captions written as words, the end token kept as a word (without
-it captions learn to stop in mid-sentence). An n-gram of a sample is found in a reference by comparing all places of
-one with all places of the other, for the whole batch at once.
+Values equal those of `cider_d` and `bleu` on the same captions as strings, with the end token as a word (without it,
+captions learn to stop too early). N-grams are matched by comparing all positions of a sample with all positions of a
+reference, for the whole batch at once.
 """
 
 from collections.abc import Iterator
@@ -20,19 +20,19 @@ BLOCK = 128
 
 
 def clean(tokens: Tensor, filler: int) -> tuple[Tensor, Tensor]:
-    """Caption tokens [N,T] with all after the first END (or PAD) replaced, and each caption's length with its END."""
+    """Caption tokens [N,T] with `filler` after the first END (or PAD), and each caption's length [N] with END."""
     if tokens.shape[1] > LONGEST:
-        raise InputError(f"Rewards are for captions of up to {LONGEST} tokens; these have room for {tokens.shape[1]}.")
+        raise InputError(f"Rewards are for captions of at most {LONGEST} tokens, not {tokens.shape[1]}.")
     ended = ((tokens == END).cumsum(1) - (tokens == END).long()) > 0  # after the first END
     inside = (~ended & (tokens != PAD)).long().cumprod(1).bool()
     return torch.where(inside, tokens, filler).int(), inside.sum(1)
 
 
 def occurrences(first: Tensor, second: Tensor, order: int, only_before: bool = False) -> Iterator[Tensor]:
-    """For n = 1 to `order`: [T-n+1, ...] how often the n-gram at each place of first [T,...] stands in second [R,...].
+    """For n = 1 to `order`: how often second [R,...] contains the n-gram at each position of first: [T-n+1, ...].
 
-    With `only_before`, at an earlier place. Bytes are summed, which is many times faster than wider counts, so
-    captions are taken to have fewer than 256 words.
+    With `only_before`, at an earlier position. Bytes are summed, which is many times faster than wider counts, so
+    captions must have fewer than 256 words.
     """
     words = first[:, None] == second[None]  # [T,R,...]
     same = words
@@ -48,7 +48,7 @@ def occurrences(first: Tensor, second: Tensor, order: int, only_before: bool = F
 
 
 class TokenReferences(nn.Module):
-    """The reference captions of each image, ready to be fetched for a batch."""
+    """The reference captions of each image, as padded tokens."""
 
     tokens: Tensor
     lengths: Tensor
@@ -58,7 +58,7 @@ class TokenReferences(nn.Module):
         super().__init__()
         if tokens.ndim != 2 or owner.shape != tokens.shape[:1] or len(tokens) == 0:
             raise InputError(
-                f"References must be token ids [captions, words] with one owner a caption; "
+                "references must be token ids [captions, words] with one owner per caption; "
                 f"got shapes {tuple(tokens.shape)} and {tuple(owner.shape)}."
             )
         cleaned, lengths = clean(tokens, REFERENCE_FILLER)
@@ -74,16 +74,16 @@ class TokenReferences(nn.Module):
         self.words = int(cleaned.max()) + 1
 
     def of(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Reference captions of the images [N,R], and which of them exist."""
+        """The rows of the references of images [N]: [N,R], and which of them exist [N,R]."""
         captions = self.captions[images.clamp(max=len(self.captions) - 1)]
-        present = (captions >= 0) & (images < len(self.captions))[:, None]  # the last images may have none
+        present = (captions >= 0) & (images < len(self.captions))[:, None]  # the last images may have no references
         if not bool(present.any(1).all()):
             missing = int(images[~present.any(1)][0])
             raise InputError(f"Image {missing} has no reference caption, so its sample cannot be scored.")
         return captions.clamp(min=0), present
 
     def blocks(self, lengths: Tensor, captions: Tensor) -> tuple[Tensor, ...]:
-        """Rows of a batch, those of like length together: a block is as wide as its longest, which costs a CPU time."""
+        """The rows of a batch in blocks of similar length: on a CPU, a block costs as much as its longest row."""
         rows = torch.arange(len(lengths), device=lengths.device)
         if lengths.device.type != "cpu" or len(lengths) < 2 * BLOCK:
             return (rows,) if len(rows) else ()
@@ -91,7 +91,7 @@ class TokenReferences(nn.Module):
         return torch.argsort(width).split(BLOCK)
 
     def columns(self, samples: Tensor, captions: Tensor) -> tuple[Tensor, Tensor]:
-        """Samples [N,T] as [T,N,R] and their references as [S,N,R], in as few bytes as hold the words."""
+        """Samples [N,T] as [T,N,R] and their references as [S,N,R], as small integers."""
         longest = max(int(self.lengths[captions].max()), 1)
         others = self.tokens[:, :longest][captions].permute(2, 0, 1)
         kind = torch.int16 if int(samples.max()) < 1 << 15 and self.words < 1 << 15 else torch.int32
@@ -100,7 +100,7 @@ class TokenReferences(nn.Module):
 
 
 class TokenCider(nn.Module):
-    """CIDEr-D on token ids, document frequencies and reference vectors' norms worked out once.
+    """CIDEr-D on token ids; document frequencies and norms of the reference vectors are computed once.
 
     >>> references = torch.tensor([[5, 6, 2, 0], [5, 7, 2, 0], [8, 9, 4, 2]])  # words, END, padding
     >>> cider = TokenCider.from_references(references, owner=torch.tensor([0, 0, 1]))
@@ -138,11 +138,11 @@ class TokenCider(nn.Module):
 
     @classmethod
     def from_references(cls, tokens: Tensor, owner: Tensor, order: int = 4) -> "TokenCider":
-        """References [C,T] as words, END, padding (no START); owner [C] is the image each one describes."""
+        """For references [C,T] (words, END, padding; no START) of the images owner [C]."""
         return cls(TokenReferences(tokens, owner), owner.to(tokens.device), order)
 
     def _inverse_frequencies(self, tokens: Tensor) -> Iterator[Tensor]:
-        """For each n, [N,T-n+1]: log(images / images with the n-gram at a place), places past the end 0."""
+        """For each n, [N,T-n+1]: log(images / images with the n-gram) at each position, 0 past the end."""
         prefix = torch.zeros_like(tokens, dtype=torch.long)
         known = torch.ones_like(tokens, dtype=torch.bool)
         for n in range(self.order):
@@ -160,9 +160,9 @@ class TokenCider(nn.Module):
             yield torch.where(last >= 0, found, 0)
 
     def _weights(self, tokens: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """For each n, [T-n+1,N]: term frequency of the n-gram at a place, and its share of the vector's squared length.
+        """For each n, [T-n+1,N]: term frequency of the n-gram at a position, and its share of the squared norm.
 
-        An n-gram that occurs tf times weighs tf * idf; spread over its tf places its square is tf * idf^2 each.
+        An n-gram that occurs tf times has the weight tf * idf; each of its tf positions gets tf * idf^2 of the square.
         """
         columns = tokens.T.contiguous()  # [T,N]
         for inverse, count in zip(self._inverse_frequencies(tokens), occurrences(columns, columns, self.order)):
@@ -191,7 +191,7 @@ class TokenCider(nn.Module):
 
 
 class TokenBleu(nn.Module):
-    """Sentence BLEU on token ids, the per-caption values of `bleu`."""
+    """BLEU per caption on token ids, equal to the per-caption values of `bleu`."""
 
     references: TokenReferences
 

@@ -1,7 +1,7 @@
-"""How sure a grounding score is: 95% intervals by drawing images anew (bootstrap).
+"""Confidence of grounding metrics: 95% bootstrap intervals over images.
 
-Outcomes are counted once for each image and class; a drawn sample is then one product of two matrices. The classes
-that a mean runs over are those annotated in the drawn images, as they would be in another split.
+Outcomes are counted once per image and class; the samples are then one product of two matrices. A mean runs over the
+classes that the drawn images annotate.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from collections.abc import Callable
 import numpy as np
 
 from tellapart.metrics.grounding.attention import GroundingOutcomes, Outcomes
+from tellapart.metrics.percentiles import percentile_interval
 
 SAMPLES = 1000
 
 
 def draws(images: int, samples: int = SAMPLES, seed: int = 0) -> np.ndarray:
-    """How often each of the images is drawn [S, I]."""
+    """[S, I]: how often each sample draws each image."""
     random = np.random.default_rng(seed)
     return random.multinomial(images, np.full(images, 1 / max(images, 1)), size=samples).astype(np.float32)
 
 
 def accuracy_samples(outcomes: Outcomes, images: np.ndarray, classes: int, drawn: np.ndarray) -> np.ndarray:
-    """Attention accuracy [S] in percent of each sample. `pictures` are the rows that `drawn` counts."""
+    """Attention accuracy [S] of each sample in percent. `images` are the rows that `drawn` [S, I] counts."""
     hits, counts = _counted(outcomes, images, classes)
     hit, count = drawn @ hits, drawn @ counts  # [S, K]
     return 100 * _mean(hit, count, count > 0)
@@ -31,7 +32,7 @@ def accuracy_samples(outcomes: Outcomes, images: np.ndarray, classes: int, drawn
 def score_samples(
     outcomes: GroundingOutcomes, images: np.ndarray, classes: int, drawn: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """F1_all and F1_loc [S] in percent of each sample."""
+    """F1_all and F1_loc [S] of each sample in percent."""
     annotated = drawn @ _counted(outcomes.recall, images, classes)[1] > 0  # [S, K]
     found = {}
     for name, both in outcomes.modes.items():
@@ -45,10 +46,8 @@ def score_samples(
 
 
 def interval(samples: np.ndarray, level: float = 0.95) -> tuple[float, float]:
-    """The middle `level` of the samples."""
-    tail = 50 * (1 - level)
-    low, high = np.percentile(samples, (tail, 100 - tail))
-    return float(low), float(high)
+    """The percentile interval of the samples [S]."""
+    return percentile_interval(samples, level)
 
 
 def paired_difference(
@@ -59,13 +58,13 @@ def paired_difference(
     samples: Callable[[Outcomes, np.ndarray, int, np.ndarray], np.ndarray] = accuracy_samples,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """95% interval of second minus first on the same drawn images."""
+    """The 95% interval of second minus first, on the same drawn images."""
     drawn = draws(len(images), seed=seed)
     return interval(samples(second, images, classes, drawn) - samples(first, images, classes, drawn))
 
 
 def _counted(outcomes: Outcomes, images: np.ndarray, classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Hits and judgements [I, K] by image and class."""
+    """Hits and rows [I, K] by image and class."""
     row = np.searchsorted(images, outcomes.image)
     key, size = row * classes + outcomes.word_class, len(images) * classes
     hits = np.bincount(key, weights=outcomes.hit, minlength=size).reshape(-1, classes)

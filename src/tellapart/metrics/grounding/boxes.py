@@ -1,7 +1,7 @@
-"""How much two boxes overlap, with the +1 of pixel boxes: a box from pixel 3 to pixel 3 is one pixel wide.
+"""Overlap of boxes, with the +1 of pixel boxes: a box from pixel 3 to pixel 3 is one pixel wide.
 
-Published grounding scores count that way, and in the pixels of Flickr's images, whose long side is 500. Boxes here
-are fractions, so they are brought to that size first.
+Published grounding metrics use this definition, in the pixels of Flickr's images, whose long side is 500. Boxes here
+are fractions, so they are scaled to that size first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LONG_SIDE = 500.0
 
 
 def pixel_size(width: np.ndarray, height: np.ndarray, long_side: float = LONG_SIDE) -> np.ndarray:
-    """Width, height, width, height [N, 4] of images scaled to the long side; images of unknown size are squares.
+    """Width, height, width, height [N, 4] of images scaled to the long side; images of unknown size are square.
 
     >>> pixel_size(np.array([208, 0]), np.array([104, 0])).tolist()
     [[500.0, 250.0, 500.0, 250.0], [500.0, 500.0, 500.0, 500.0]]
@@ -27,6 +27,8 @@ def pixel_size(width: np.ndarray, height: np.ndarray, long_side: float = LONG_SI
 
 
 class Sized(Protocol):
+    """An image with a size in pixels."""
+
     @property
     def width(self) -> int: ...
     @property
@@ -34,12 +36,12 @@ class Sized(Protocol):
 
 
 def image_sizes(images: Sequence[Sized]) -> np.ndarray:
-    """`pixel_size` of each of these images [I, 4]."""
-    return pixel_size(np.asarray([p.width for p in images]), np.asarray([p.height for p in images]))
+    """`pixel_size` of each image [I, 4]."""
+    return pixel_size(np.asarray([image.width for image in images]), np.asarray([image.height for image in images]))
 
 
 def overlap(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Intersection over union of pixel boxes [..., 4] with [..., 4], shapes broadcast.
+    """Intersection over union of pixel boxes [..., 4] with [..., 4], with broadcasting.
 
     >>> float(overlap(np.array([0, 0, 9, 9]), np.array([0, 0, 9, 4])))
     0.5

@@ -1,8 +1,8 @@
-"""How well metrics agree with people: Kendall's tau with the Flickr8k judgements (Hodosh et al. 2013).
+"""The Flickr8k judgements (Hodosh et al. 2013), and Kendall's tau of a metric with them.
 
-Experts rated (image, caption) pairs from 1 to 4, three experts a pair, each of them a row here: tau-c, as published
-with SPICE (Anderson et al. 2016). CrowdFlower workers said yes or no: the share of yes, tau-b. Pairs whose caption is
-one of the image's own are left out, for that caption is among the references.
+Three experts rated each (image, caption) pair from 1 to 4. Each rating is a row, and agreement is tau-c, as published
+with SPICE (Anderson et al. 2016). CrowdFlower workers answered yes or no: the rating is the share of yes, and agreement
+is tau-b. Pairs of an image and its own caption are excluded, as that caption is among the references.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ FILES = {"expert": "ExpertAnnotations.txt", "crowdflower": "CrowdFlowerAnnotatio
 
 @dataclass(frozen=True)
 class Judgements:
-    """Captions of other images, the references of the image they were shown with, and what people said."""
+    """Captions of other images, the references of the image they were shown with, and the ratings."""
 
     candidates: list[str]
     references: list[list[str]]
@@ -27,14 +27,14 @@ class Judgements:
     """[pairs, raters]"""
 
     def agreement(self, each: np.ndarray) -> float:
-        """Tau between a metric's value for each pair and the ratings, one row for each rater."""
+        """Tau between a metric's value per pair [pairs] and the ratings, one row per rater."""
         raters = self.ratings.shape[1]
         tau = tau_c if raters > 1 else tau_b
         return tau(np.repeat(each, raters), self.ratings.reshape(-1))
 
 
 def read_judgements(folder: Path, kind: str) -> Judgements:
-    """Read the judgements of one kind ("expert" or "crowdflower") and the captions from a Flickr8k folder."""
+    """The judgements of one kind ("expert" or "crowdflower") and the captions from a Flickr8k folder."""
     captions = _captions(folder / "Flickr8k.token.txt")
     path = folder / FILES[kind]
     lines = _read(path).splitlines()
@@ -43,7 +43,7 @@ def read_judgements(folder: Path, kind: str) -> Judgements:
     for number, line in enumerate(lines, start=1):
         parts = line.split("\t")
         if len(parts) != 5:
-            raise InputError(f"{path}, line {number}: expected 5 columns parted by tabs, found {len(parts)}.")
+            raise InputError(f"{path}, line {number}: expected 5 columns separated by tabs, found {len(parts)}.")
         image, caption = parts[0], parts[1]
         if caption.split("#")[0] == image:
             continue
@@ -62,7 +62,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read ({error}): give the folder of the Flickr8k text files.") from error
+        raise InputError(f"{path} cannot be read ({error}): give the folder with the Flickr8k text files.") from error
 
 
 def _captions(path: Path) -> dict[str, str]:

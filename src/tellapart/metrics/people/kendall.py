@@ -4,9 +4,9 @@ import numpy as np
 
 
 def _balance(first: np.ndarray, second: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
-    """Concordant less discordant pairs, and how often each value of either occurs.
+    """Concordant minus discordant pairs, and the counts of each value of `first` and of `second`.
 
-    One of the two should have few distinct values (ratings have): the work is their number times that of the items.
+    One of the two should have few distinct values, as ratings do: the cost is their number times that of the items.
     """
     _, rows, row_counts = np.unique(first, return_inverse=True, return_counts=True)
     _, columns, column_counts = np.unique(second, return_inverse=True, return_counts=True)
@@ -42,5 +42,5 @@ def tau_b(first: np.ndarray, second: np.ndarray) -> float:
     balance, rows, columns = _balance(first, second)
     pairs = len(first) * (len(first) - 1) // 2
     tied = [int((counts * (counts - 1) // 2).sum()) for counts in (rows, columns)]
-    below = float(pairs - tied[0]) * float(pairs - tied[1])
-    return balance / below**0.5 if below > 0 else float("nan")
+    denominator = float(pairs - tied[0]) * float(pairs - tied[1])
+    return balance / denominator**0.5 if denominator > 0 else float("nan")

@@ -1,7 +1,7 @@
 """Crisscrossed Captions (Parekh et al. 2020): COCO images and captions that match across images too.
 
-LTD's protocol (LTD paper, section 4.3): any CxC positive counts, so the best-ranked one decides recall, both ways; and
-R-precision with r the number of a query's positives.
+LTD's protocol (LTD paper, section 4.3): any CxC positive counts, so the best-ranked one decides recall in both
+directions. R-precision uses r = the number of a query's positives.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from tellapart.core.errors import InputError
 from tellapart.metrics.retrieval.recall import CUTOFFS, best_ranks, own_captions, r_precision, recall_at
 
 POSITIVE = 3.0
-"""Ratings run from 0 to 5; from 3 on a pair is taken to match, as the data set's authors do."""
+"""Ratings are 0 to 5; pairs rated 3 or more match, as in the data set's paper."""
 
 
 @dataclass(frozen=True)
 class Rating:
+    """How well a caption matches an image."""
+
     caption: int
     """COCO's id of the caption."""
     image: str
-    """COCO's file name of the image, without its ending."""
+    """COCO's file name of the image, without its suffix."""
     score: float
 
 
 def read_cxc(path: Path) -> list[Rating]:
-    """Ratings of a `sits_*.csv` file: caption (its id after the last colon), image file, score, how it was
-    sampled."""
+    """The ratings of a `sits_*.csv` file: caption (its id after the last colon), image file, score, sampling."""
     try:
         rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
     except (OSError, UnicodeDecodeError) as error:
@@ -43,13 +44,13 @@ def read_cxc(path: Path) -> list[Rating]:
             ratings.append(Rating(int(row[0].rsplit(":", 1)[-1]), Path(row[1]).stem, float(row[2])))
         except (ValueError, IndexError) as error:
             raise InputError(
-                f"{path}, line {number}: expected caption, image, score; is this one of CxC's sits files?"
+                f"{path}, line {number}: expected caption, image, score; use one of CxC's sits files."
             ) from error
     return ratings
 
 
 def ratings_among(ratings: Sequence[Rating], images: Sequence[str], captions: Sequence[int]) -> list[Rating]:
-    """The ratings whose image and caption are both among these, named as for `cxc_positives`."""
+    """The ratings whose image and caption are both among these (named as for `cxc_positives`)."""
     numbers, ids = {_number(name) for name in images}, set(captions)
     return [rating for rating in ratings if rating.caption in ids and _number(rating.image) in numbers]
 
@@ -61,10 +62,9 @@ def cxc_positives(
     owner: Tensor,
     threshold: float = POSITIVE,
 ) -> Tensor:
-    """[I, C]: own captions, and every pair rated at least `threshold`. Ratings of strangers to the split are
-    passed over.
+    """[I, C]: own captions, and every pair rated at least `threshold`. Ratings of other images or captions are ignored.
 
-    `pictures` are file stems or bare COCO numbers, `captions` COCO's caption ids.
+    `images` are file stems or COCO numbers, `captions` COCO's caption ids.
     """
     positive = own_captions(owner, len(images))
     row = {_number(name): place for place, name in enumerate(images)}
@@ -81,17 +81,17 @@ def cxc_positives(
 
 
 def cxc_recall(scores: Tensor, positive: Tensor) -> dict[str, float]:
-    """R@K both ways in per cent, rsum, and R-precision [0, 1]; queries without a positive are left out."""
+    """R@K in both directions in percent, rsum, and R-precision [0, 1]; queries without a positive are ignored."""
     found: dict[str, float] = {}
     precision: dict[str, float] = {}
     for name, matrix, right in (("i2t", scores, positive), ("t2i", scores.t(), positive.t())):
-        asked = right.any(1)
-        ranks = best_ranks(matrix[asked], right[asked])
+        has_positive = right.any(1)
+        ranks = best_ranks(matrix[has_positive], right[has_positive])
         found.update({f"{name}_r{cutoff}": recall_at(ranks, cutoff) for cutoff in CUTOFFS})
         precision[f"{name}_r_precision"] = r_precision(matrix, right)
     return {**found, "rsum": sum(found.values()), **precision}
 
 
 def _number(name: str) -> str:
-    """COCO's image number, however the file is named: COCO_val2014_000000391895, 000000391895 and 391895 are one."""
+    """COCO's image number from any of its names: COCO_val2014_000000391895, 000000391895 or 391895."""
     return name.rsplit("_", 1)[-1].lstrip("0") or "0"

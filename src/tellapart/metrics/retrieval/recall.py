@@ -1,8 +1,8 @@
-"""Finding again what belongs together: recall at K both ways, rsum, median rank, R-precision, 1K folds.
+"""Retrieval metrics: recall at K in both directions, rsum, median rank, R-precision, 1K folds.
 
-Everything starts from a score matrix [I, C] (images x sentences, higher fits better) and `owner` [C]. A
-rank counts the wrong answers that are not strictly worse than the best right one, so ties (and NaN) count
-against the model: one that scores everything alike finds nothing.
+All start from a score matrix [I, C] (images x captions, higher is better) and `owner` [C]. A rank counts the wrong
+answers that are not strictly worse than the best correct one. So ties and NaN count against the model: equal scores
+everywhere give recall 0.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tellapart.core.errors import InputError
 
 CUTOFFS = (1, 5, 10)
 FOLD_SIZE, FOLD_IMAGES = 1000, 5000
-"""Images of a fold in COCO's 1K protocol, and how many a split must have to be measured so."""
+"""Images per fold in COCO's 1K protocol, and the fewest images of a split to use it."""
 CHUNK = 64 * 1024 * 1024
-"""Elements of a score matrix looked at in one go."""
+"""Elements of a score matrix processed at once."""
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """Where each query's best right answer stands; 0 is first."""
+    """The rank of each query's best correct answer; 0 is first."""
 
     image_to_text: Tensor  # [I]
     text_to_image: Tensor  # [C]
@@ -31,8 +31,7 @@ class Ranks:
 
 
 def best_ranks(scores: Tensor, positive: Tensor) -> Tensor:
-    """For each query, a row of `scores` [Q, N], the rank [Q] of its best answer among those marked in
-    `positive` [Q, N].
+    """The rank [Q] of each query's best correct answer; `scores` [Q, N], `positive` [Q, N] marks correct answers.
 
     >>> best_ranks(torch.tensor([[0.9, 0.3, 0.5]]), torch.tensor([[False, True, True]]))
     tensor([1])
@@ -45,7 +44,7 @@ def best_ranks(scores: Tensor, positive: Tensor) -> Tensor:
 
 
 def retrieval_ranks(scores: Tensor, owner: Tensor) -> Ranks:
-    """Ranks of both directions; an image none of whose sentences is among the columns is refused."""
+    """Ranks of both directions; an error if an image has no caption."""
     _check(scores, owner)
     images = torch.arange(scores.shape[0], device=scores.device)
     own = owner.unsqueeze(0) == images.unsqueeze(1)  # [I, C]
@@ -53,12 +52,12 @@ def retrieval_ranks(scores: Tensor, owner: Tensor) -> Ranks:
 
 
 def recall_at(ranks: Tensor, cutoff: int) -> float:
-    """Per cent of queries whose best right answer is among the first `cutoff`."""
+    """Percentage of queries with a correct answer among the first `cutoff`."""
     return 100.0 * (ranks < cutoff).double().mean().item()
 
 
 def recall(scores: Tensor, owner: Tensor) -> dict[str, float]:
-    """R@1, 5, 10 of both directions in per cent, their sum, and median ranks counted from 1.
+    """R@1, 5, 10 of both directions in percent, their sum, and median ranks counted from 1.
 
     >>> found = recall(torch.tensor([[0.9, 0.1], [0.2, 0.8]]), torch.tensor([0, 1]))
     >>> found["rsum"], found["i2t_median"]
@@ -68,7 +67,7 @@ def recall(scores: Tensor, owner: Tensor) -> dict[str, float]:
 
 
 def summarise(ranks: Ranks) -> dict[str, float]:
-    """The figures of `recall` from ranks."""
+    """The metrics of `recall`, from ranks."""
     directions = {"i2t": ranks.image_to_text, "t2i": ranks.text_to_image}
     found = {
         f"{name}_r{cutoff}": recall_at(direction, cutoff)
@@ -76,30 +75,27 @@ def summarise(ranks: Ranks) -> dict[str, float]:
         for cutoff in CUTOFFS
     }
     rsum = sum(found.values())
-    # Of an even number of queries the mean of the middle two, rounded down, as VSE++ and its successors count.
+    # For an even number of queries, the mean of the middle two, rounded down, as in VSE++ and its successors.
     middles = {name: direction.double().quantile(0.5).floor().item() for name, direction in directions.items()}
     medians = {f"{name}_median": middle + 1 for name, middle in middles.items()}
     return {**found, "rsum": rsum, **medians}
 
 
 def thousand_folds(scores: Tensor, owner: Tensor) -> dict[str, float]:
-    """COCO's 1K protocol: `recall` in folds of 1,000 images and its mean, as `1k_` and the figure's name; nothing of
-    fewer than 5,000 images."""
+    """COCO's 1K protocol: the mean of `recall` over folds of 1,000 images, with the prefix `1k_`; empty for fewer than
+    5,000 images."""
     if scores.shape[0] < FOLD_IMAGES:
         return {}
     whole = scores.shape[0] // FOLD_SIZE * FOLD_SIZE
-    found = fold_recall(scores[:whole], owner, whole // FOLD_SIZE)  # of no later image's sentences
+    found = fold_recall(scores[:whole], owner, whole // FOLD_SIZE)  # without captions of later images
     return {f"1k_{name}": value for name, value in found.items()}
 
 
 def fold_recall(scores: Tensor, owner: Tensor, folds: int = 5) -> dict[str, float]:
-    """The images cut into `folds` runs of equal size, `recall` in each, and the mean.
-
-    Images past the last whole fold are left out, as 5,000 images leave none.
-    """
+    """The mean of `recall` over `folds` consecutive folds of equal size. Later images are ignored."""
     size = scores.shape[0] // folds
     if size == 0:
-        raise InputError(f"{scores.shape[0]} images cannot be cut into {folds} folds; give at least one to each.")
+        raise InputError(f"{scores.shape[0]} images are too few for {folds} folds.")
     results = []
     for fold in range(folds):
         columns = (owner // size == fold).nonzero().squeeze(1)
@@ -109,10 +105,9 @@ def fold_recall(scores: Tensor, owner: Tensor, folds: int = 5) -> dict[str, floa
 
 
 def r_precision(scores: Tensor, positive: Tensor) -> float:
-    """Mean over queries of the precision among the first r answers, r being the query's number of right ones
-    [0, 1].
+    """Mean over queries of the precision among the first r answers, r = the query's number of correct ones: [0, 1].
 
-    Queries without a right answer are left out. Ties keep the order of the columns.
+    Queries without a correct answer are ignored. Ties keep the order of the columns.
     """
     total, queries = 0.0, 0
     for rows, right in zip(_row_chunks(scores), _row_chunks(positive)):
@@ -123,25 +118,25 @@ def r_precision(scores: Tensor, positive: Tensor) -> float:
         order = rows.argsort(dim=1, descending=True, stable=True)[:, :deepest]  # [q, r]
         steps = torch.arange(deepest, device=rows.device)
         hits = (right.gather(1, order) & (steps < counts.unsqueeze(1))).sum(1)
-        asked = counts > 0
-        total += (hits[asked].double() / counts[asked]).sum().item()
-        queries += int(asked.sum().item())
+        has_answer = counts > 0
+        total += (hits[has_answer].double() / counts[has_answer]).sum().item()
+        queries += int(has_answer.sum().item())
     return total / max(queries, 1)
 
 
 def own_captions(owner: Tensor, images: int) -> Tensor:
-    """[I, C]: which sentences describe which image."""
+    """[I, C] bool: which captions describe which image."""
     return owner.unsqueeze(0) == torch.arange(images, device=owner.device).unsqueeze(1)
 
 
 def _check(scores: Tensor, owner: Tensor) -> None:
     if scores.dim() != 2 or scores.shape[1] != len(owner):
-        raise InputError(f"The score matrix is {tuple(scores.shape)}, but there are {len(owner)} sentences.")
+        raise InputError(f"scores has the shape {tuple(scores.shape)}, but there are {len(owner)} captions.")
     described = torch.zeros(scores.shape[0], dtype=torch.bool, device=scores.device)
     described[owner] = True
     if not bool(described.all()) or len(owner) == 0:
         missing = int((~described).sum().item())
-        raise InputError(f"{missing} of {scores.shape[0]} images have no sentence in this split; leave them out.")
+        raise InputError(f"{missing} of {scores.shape[0]} images have no caption in this split; remove them.")
 
 
 def _row_chunks(matrix: Tensor) -> tuple[Tensor, ...]:

@@ -12,6 +12,8 @@ from tellapart.data.concepts_column import IMAGE_CONCEPTS, SENTENCE_CONCEPTS
 from tellapart.data.pack import Pack
 from tellapart.text.vocabulary import PAD
 
+NO_CONCEPT = "picture"
+"""Named where an image has no concept; published results depend on it."""
 CHUNK = 1024
 """Images compared with the corpus at once."""
 
@@ -21,10 +23,10 @@ def joined_concepts(concepts: Sequence[str]) -> str:
 
     >>> joined_concepts(["person", "umbrella"])
     'a person and an umbrella'
-    >>> joined_concepts([])
-    'a picture'
+    >>> joined_concepts([]) == f"a {NO_CONCEPT}"
+    True
     """
-    named = concepts or ["picture"]
+    named = concepts or [NO_CONCEPT]
     return " and ".join(f"{'an' if name[0] in 'aeiou' else 'a'} {name}" for name in named)
 
 

@@ -50,7 +50,7 @@ class LoopLinear:
 class LoopMix:
     """`mix(t, weights)` is each image's cells [N, R, H] summed with its weights [N, R]: [N, H].
 
-    A loop of T steps calls it once per t, from 0. A step may have fewer than N images: the first ones.
+    A loop of T steps calls it once per t. A step may have fewer than N images: the first ones.
     """
 
     def __init__(self, cells: Tensor, steps: int) -> None:

@@ -1,8 +1,8 @@
-"""Every way in which METEOR may match a candidate's words with a reference's, for all pairs of captions at once.
+"""All METEOR matches between the words of a candidate and of a reference, for all pairs of captions at once.
 
-Words and phrases ("spans") are numbered over the whole text. What may match what (same stem, a synonym set in
-common, a paraphrase in the table) is worked out once for the distinct spans; a table of bits then tells quickly,
-for all spans of a candidate against all spans of its reference, which pairs are worth looking up.
+Words and phrases ("spans") are numbered over the whole text. Which spans may match (same stem, a common synonym set, a
+paraphrase in the table) is computed once for the distinct spans. A hash table of bits then finds quickly which spans of
+a candidate and its reference may match.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ BITS = 24
 
 @dataclass(frozen=True)
 class Matches:
-    """Sorted by pair, by start in the reference, and there in the order in which METEOR tries them."""
+    """Matches sorted by pair, by start in the reference, and then in the order in which METEOR tries them."""
 
     pair: np.ndarray
     start: np.ndarray
@@ -46,16 +46,16 @@ class Spans:
 
 @dataclass(frozen=True)
 class Relations:
-    """(candidate kind, reference kind) -> ways to match; sorted by key."""
+    """The ways in which two kinds of spans match, sorted by key: candidate kind * kinds + reference kind."""
 
     keys: np.ndarray
     way: np.ndarray
     rank: np.ndarray
-    """Where a paraphrase stands in the table's list for its phrase."""
+    """Index of a paraphrase in the table's list for its phrase."""
 
 
 def find_matches(encoded: Encoded, tables: Words, table: Paraphrases) -> Matches:
-    """All matches of each reference (one pair a reference, in order) with its candidate."""
+    """All matches of each reference with its candidate; pairs are numbered by reference."""
     names = list(encoded.vocabulary)
     spans, phrase_of_kind, words = _spans(encoded, names, table)
     relations, kinds = _relations(names, words, phrase_of_kind, tables, table)
@@ -68,7 +68,7 @@ def find_matches(encoded: Encoded, tables: Words, table: Paraphrases) -> Matches
 
 
 def _spans(encoded: Encoded, names: Sequence[str], table: Paraphrases) -> tuple[Spans, np.ndarray, int]:
-    """The words, and the longer phrases that the table knows; the table's phrase for each kind (-1: none)."""
+    """The words and the phrases of the table as spans, the phrase of each kind (-1: none), and the number of words."""
     own = np.array([table.words.get(word, -1) for word in names], np.int64)
     caption_of = np.repeat(np.arange(len(encoded.lengths)), encoded.lengths)
     found: list[tuple[np.ndarray, np.ndarray, int]] = []
@@ -77,14 +77,14 @@ def _spans(encoded: Encoded, names: Sequence[str], table: Paraphrases) -> tuple[
     offset = 0
     longest = sum(len(codes) > 0 for codes in table.codes)
     for n, level in enumerate(levels(encoded.words, encoded.lengths, longest), start=1):
-        places = level.places[level.is_new]  # one place for each kind
+        places = level.places[level.is_new]  # one position per kind
         last = own[encoded.words[places + n - 1]]
         before = node[level.prefix[places]] if n > 1 else np.zeros(len(places), np.int64)
         known = np.flatnonzero((before >= 0) & (last >= 0))
-        wanted = before[known] * len(table.words) + last[known]
+        code = before[known] * len(table.words) + last[known]
         codes = table.codes[n - 1]
-        at = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
-        hit = codes[at] == wanted
+        at = np.minimum(np.searchsorted(codes, code), len(codes) - 1)
+        hit = codes[at] == code
         node = np.full(len(places), -1, np.int64)
         node[known[hit]] = at[hit]
         phrase = np.where(node >= 0, table.phrase[n - 1][np.maximum(node, 0)], -1)
@@ -108,8 +108,9 @@ def _spans(encoded: Encoded, names: Sequence[str], table: Paraphrases) -> tuple[
 def _relations(
     names: Sequence[str], words: int, phrase_of_kind: np.ndarray, tables: Words, table: Paraphrases
 ) -> tuple[Relations, int]:
+    """The matches between kinds, and the number of kinds."""
     kinds = len(phrase_of_kind)
-    # Level 1 of `levels` numbers words in the order of the vocabulary, leaving out those that do not occur.
+    # Level 1 of `levels` numbers words in the order of the vocabulary, without those that do not occur.
     present = names[len(names) - words :]
     stems: dict[str, list[int]] = {}
     synsets: dict[int, list[int]] = {}
@@ -132,7 +133,7 @@ def _relations(
 
 
 def _paraphrase_pairs(phrase_of_kind: np.ndarray, table: Paraphrases) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(kind, kind of its paraphrase, rank among its paraphrases) for phrases that both occur in the text."""
+    """(kind, kind of its paraphrase, rank among its paraphrases) where both phrases occur in the text."""
     kind_of_phrase = np.full(len(table.starts), -1, np.int32)
     known = np.flatnonzero(phrase_of_kind >= 0)
     kind_of_phrase[phrase_of_kind[known]] = known
@@ -146,7 +147,7 @@ def _paraphrase_pairs(phrase_of_kind: np.ndarray, table: Paraphrases) -> tuple[n
 
 
 def _join(encoded: Encoded, spans: Spans, relations: Relations, kinds: int) -> Matches:
-    """Compare the spans of every reference with those of its candidate."""
+    """The matches between the spans of every reference and of its candidate."""
     keys, first, counts = np.unique(relations.keys, return_index=True, return_counts=True)
     random = np.random.default_rng(0).integers(0, 1 << BITS, (2, kinds), np.int32)
     bits = np.zeros(1 << BITS, bool)
@@ -172,12 +173,12 @@ def _join(encoded: Encoded, spans: Spans, relations: Relations, kinds: int) -> M
             second, column = np.nonzero(maybe)
             parts.append(np.stack([chosen[column], index[0][row, column], index[1][second, column]]))
     pair, one, two = np.concatenate(parts, axis=1)
-    wanted = spans.kind[one] * kinds + spans.kind[two]
+    key = spans.kind[one] * kinds + spans.kind[two]
     at = slot[random[0][spans.kind[one]] ^ random[1][spans.kind[two]]].astype(np.int64)
     if len(keys):
-        crowded = np.flatnonzero(keys[at] != wanted)
-        at[crowded] = np.minimum(np.searchsorted(keys, wanted[crowded]), len(keys) - 1)
-        hit = np.flatnonzero(keys[at] == wanted)
+        collided = np.flatnonzero(keys[at] != key)
+        at[collided] = np.minimum(np.searchsorted(keys, key[collided]), len(keys) - 1)
+        hit = np.flatnonzero(keys[at] == key)
     else:
         hit = np.zeros(0, np.int64)
     equal = np.flatnonzero((spans.kind[one] == spans.kind[two]) & (spans.length[one] == 1))
@@ -201,7 +202,7 @@ def _in_order(
     way: np.ndarray,
     rank: np.ndarray,
 ) -> Matches:
-    """Drop all but exact matches where both captions are the same, and sort as METEOR lists them."""
+    """The matches in METEOR's order; between equal captions only exact ones."""
     same = _identical(encoded, references, candidates)
     keep = ~same[pair] | (way == EXACT)
     pair, one, two, way, rank = pair[keep], one[keep], two[keep], way[keep], rank[keep]
@@ -222,7 +223,7 @@ def _in_order(
 
 
 def _identical(encoded: Encoded, references: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """[pairs] whether the reference has the candidate's words."""
+    """[pairs]: whether reference and candidate have the same words."""
     lengths = encoded.lengths[references]
     same = lengths == encoded.lengths[candidates]
     pairs = np.flatnonzero(same & (lengths > 0))

@@ -1,4 +1,4 @@
-"""METEOR's own tokenisation (its `-norm` option for English), which it applies to what it is given to score."""
+"""METEOR's tokenisation (its `-norm` option for English), applied to captions before scoring."""
 
 import re
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ ALONE = re.compile(r"[a-z0-9'\-]*[a-z0-9\-]")
 
 
 class _Alone(dict[str, str | None]):
-    """Tokens of single words, joined by spaces; None for words that must be seen in their caption."""
+    """Tokens of single words, joined by spaces; None for words whose tokens depend on their neighbours."""
 
     def __missing__(self, word: str) -> str | None:
         self[word] = found = None if ALONE.fullmatch(word) is None else _normalize_line(word, {})
@@ -37,14 +37,14 @@ ALONE_WORDS = _Alone()
 
 
 def normalize(caption: str, prefixes: Mapping[str, int]) -> str:
-    """METEOR's tokens of a caption, in lower case; prefixes are its abbreviations that keep their full stop.
+    """METEOR's tokens of a caption, in lower case; `prefixes` are abbreviations that keep their full stop.
 
     >>> normalize("a man 's t-shirt", {})
     "a man ' s t shirt"
     """
     try:
         return " ".join(map(ALONE_WORDS.__getitem__, caption.split(" ")))  # type: ignore[arg-type]
-    except TypeError:  # join() met a None
+    except TypeError:  # join() found a None
         return _normalize_line(caption, prefixes)
 
 
@@ -71,7 +71,7 @@ def _normalize_line(caption: str, prefixes: Mapping[str, int]) -> str:
 
 
 def _split_stop(word: str, following: str, prefixes: Mapping[str, int]) -> list[str]:
-    """Part a final full stop from its word, unless the word is an abbreviation or a small letter follows."""
+    """The word with its final full stop split off, unless it is an abbreviation or a lower-case letter follows."""
     if len(word) < 2 or not word.endswith("."):
         return [word]
     before = word[:-1]

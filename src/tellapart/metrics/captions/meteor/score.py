@@ -1,7 +1,7 @@
 """METEOR 1.5 (Denkowski and Lavie 2014) for English, without Java: exact, stem, synonym and paraphrase matches.
 
-As in the COCO caption script a candidate is aligned with each reference and the best one counts; the corpus value is
-that of the summed counts, not a mean. `meteor_java` runs the reference jar instead.
+As in the COCO caption script, a candidate is aligned with each reference and the best one counts. The corpus value is
+computed from the summed counts; it is not a mean. `meteor_java` runs the reference jar instead.
 """
 
 import shutil
@@ -26,29 +26,30 @@ MODULE_WEIGHTS = np.array([1.0, 0.6, 0.8, 0.6])  # exact, stem, synonym, paraphr
 
 @dataclass(frozen=True)
 class Counts:
-    """What a METEOR score is computed from, one row for each alignment (or one row for a whole corpus)."""
+    """The counts that a METEOR score is computed from, one row per alignment (or one row for a corpus)."""
 
     lengths: np.ndarray
     """[n,2] words of candidate and reference."""
     function_words: np.ndarray
-    """[n,2] how many of them are function words."""
+    """[n,2] function words among them."""
     content: np.ndarray
     """[n,2,4] matched content words by module."""
     function: np.ndarray
     """[n,2,4] matched function words by module."""
     chunks: np.ndarray
-    """[n] runs of matches that are in the same order on both sides."""
+    """[n] runs of matches in the same order on both sides."""
 
     def rows(self, index: np.ndarray) -> "Counts":
+        """The counts of some rows."""
         return Counts(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
 
     def perfect(self) -> np.ndarray:
-        """[n] all words matched in one chunk: no fragmentation."""
+        """[n]: whether all words match in one chunk, which means no fragmentation."""
         matched = (self.content + self.function).sum(-1)
         return (matched == self.lengths).all(-1) & (self.chunks == 1)
 
     def columns(self) -> np.ndarray:
-        """[n,21] all counts side by side, ready to be summed: alignments without fragmentation add no chunks."""
+        """[n,21]: all counts, to be summed; alignments without fragmentation add no chunks."""
         chunks = np.where(self.perfect(), 0, self.chunks)
         parts = (self.lengths, self.function_words, self.content, self.function, chunks)
         return np.concatenate([part.reshape(len(chunks), -1) for part in parts], axis=1)
@@ -59,11 +60,12 @@ class Counts:
 
     @classmethod
     def from_columns(cls, sums: np.ndarray) -> "Counts":
+        """The inverse of `columns`."""
         content, function = sums[:, 4:12].reshape(-1, 2, 4), sums[:, 12:20].reshape(-1, 2, 4)
         return cls(sums[:, :2], sums[:, 2:4], content, function, sums[:, 20])
 
     def scores(self) -> np.ndarray:
-        """[n] harmonic mean of precision and recall, less the penalty for fragmentation."""
+        """[n]: harmonic mean of precision and recall, times one minus the fragmentation penalty."""
         with np.errstate(divide="ignore", invalid="ignore"):
             content, function = self.lengths - self.function_words, self.function_words
             weighted_length = DELTA * content + (1 - DELTA) * function
@@ -80,8 +82,8 @@ class Counts:
 def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
     """METEOR 1.5 of tokenised captions.
 
-    The first call on a machine reads the release's paraphrase table, which takes a while; later ones find it in the
-    cache folder.
+    The first call on a machine converts the release's paraphrase table, which takes a while; later calls find it in
+    the cache folder.
 
     >>> score = meteor(["a dog runs"], [["a dog is running", "the dog runs"]])  # doctest: +SKIP
     >>> round(score.corpus, 4)  # doctest: +SKIP
@@ -102,7 +104,7 @@ def _corpus(sums: np.ndarray) -> np.ndarray:
 
 
 def alignments(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[Counts, np.ndarray]:
-    """Align each candidate with each of its references: the counts of every pair, and the pair's image."""
+    """The counts of each candidate's alignment with each of its references, and the image of each pair."""
     check(candidates, references)
     tables = meteor_tables.words()
     prefixes = tables.prefixes
@@ -139,14 +141,14 @@ def alignments(candidates: Sequence[str], references: Sequence[Sequence[str]]) -
 
 
 def _packed(running: np.ndarray, start: np.ndarray, length: np.ndarray, module: np.ndarray) -> np.ndarray:
-    """What a match adds to the counts of one side, as eight counts of 8 bits (see `meteor_search.Alignments`)."""
+    """What a match adds to the counts of one side, as eight counts of 8 bits (see `Alignments`)."""
     function = (running[start + length] - running[start]).astype(np.uint64)
     shift = (16 * module).astype(np.uint64)
     return (function << np.uint64(8) | (length.astype(np.uint64) - function)) << shift
 
 
 def _search(encoded: Encoded, matches: Matches, sides: np.ndarray, added: list[np.ndarray]) -> Alignments:
-    """Search all pairs at once, except those with a caption too long for that."""
+    """The alignments of all pairs, searched at once except for pairs with a very long caption."""
     lengths = encoded.lengths[sides]  # [2,pairs]
     long = (lengths > LONGEST).any(0)
     if not long.any():
@@ -168,7 +170,7 @@ def _search(encoded: Encoded, matches: Matches, sides: np.ndarray, added: list[n
 
 
 def meteor_java(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
-    """METEOR by the reference jar that pycocoevalcap carries; needs a Java runtime."""
+    """METEOR by the reference jar in pycocoevalcap; needs a Java runtime."""
     check(candidates, references)
     folder = meteor_tables.release()
     if shutil.which("java") is None:
@@ -185,7 +187,7 @@ def meteor_java(candidates: Sequence[str], references: Sequence[Sequence[str]]) 
     ) as process:
         assert process.stdin is not None and process.stdout is not None
         counts = []
-        for line in lines:  # one at a time: the jar answers each before it reads on
+        for line in lines:  # one at a time: the jar answers each line before it reads the next
             process.stdin.write(line + "\n")
             process.stdin.flush()
             counts.append(process.stdout.readline().strip())

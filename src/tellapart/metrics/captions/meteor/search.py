@@ -1,9 +1,9 @@
-"""METEOR's search for the best alignment: a beam of 40 over the reference's words, run for all pairs at once.
+"""METEOR's search for the best alignment: a beam of 40 over the reference's words, for all pairs at once.
 
-Matches that overlap with no other are certain. What is left is a row of words to decide on, with stretches of settled
-words between; a stretch changes all paths of a pair alike, except that it may close the chunk a path is in. Paths are
-ordered by matched words (exact ones count, paraphrases half, rounded down), then fewer chunks, then less distance;
-ties keep the order in which the paths were made, and that order is kept here too.
+Matches that overlap with no other are certain. The remaining words need a decision; between them lie stretches of
+settled words. A stretch changes all paths of a pair alike, except that it may close a path's current chunk. Paths are
+ordered by matched words (exact ones count, paraphrases half, rounded down), then fewer chunks, then less distance. Ties
+keep the order in which METEOR creates the paths.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ import numpy as np
 from tellapart.metrics.captions.meteor.matches import EXACT, Matches
 
 BEAM = 40
-LONGEST = 63  # words of a caption, so that the words in use fit the bits of one integer
+LONGEST = 63  # words of a caption, so that the matched words fit the bits of one integer
 GAP = -1
 
 
 @dataclass(frozen=True)
 class Alignments:
-    """For each pair: chunks, and matched words as eight counts of 8 bits (2 x module, + 1 for function words)."""
+    """Per pair: chunks, and matched words as eight counts of 8 bits (2 x module, + 1 for function words)."""
 
     chunks: np.ndarray
     candidate_counts: np.ndarray
@@ -28,17 +28,17 @@ class Alignments:
 
 @dataclass(frozen=True)
 class Settled:
-    """What needs no search: which words to decide on, and what happens to a path before each of them."""
+    """The result without search: the words that need a decision, and the stretch before each of them."""
 
     decision_pair: np.ndarray
     decision_word: np.ndarray
-    """[D] reference words to decide on, with one more entry a pair for its end (the word after the last)."""
+    """[D] reference words that need a decision, and one more entry per pair for its end (the word after the last)."""
     stretch_opens: np.ndarray
-    """[D] before the word: the candidate word that the stretch begins with, GAP, or -2 for no stretch."""
+    """[D] first candidate word of the stretch before the word, GAP, or -2 for no stretch."""
     stretch_ends: np.ndarray
     """[D] the candidate word after the stretch's last match, or GAP."""
     certain: np.ndarray
-    """[M] matches that are part of every path."""
+    """[M] bool: matches that are part of every path."""
     chunks: np.ndarray
     """[pairs] chunks closed inside stretches."""
 
@@ -46,7 +46,7 @@ class Settled:
 def best_alignments(
     matches: Matches, lengths: np.ndarray, candidate_counts: np.ndarray, reference_counts: np.ndarray
 ) -> Alignments:
-    """Search all pairs; lengths are the references', counts are what each match adds (see `Alignments`)."""
+    """The best alignment of each pair; lengths are the references', counts are those of each match."""
     pairs = len(lengths)
     if len(matches.pair) == 0:
         return Alignments(np.zeros(pairs, np.int64), np.zeros(pairs, np.uint64), np.zeros(pairs, np.uint64))
@@ -73,10 +73,10 @@ def best_alignments(
 
 
 def settle(matches: Matches, lengths: np.ndarray) -> Settled:
-    """Find the certain matches and sum up the stretches between the words to decide on."""
+    """The certain matches, and the stretches between the words that need a decision."""
     pairs = len(lengths)
     begin = np.cumsum(lengths) - lengths
-    word = begin[matches.pair] + matches.start  # among all references' words
+    word = begin[matches.pair] + matches.start  # index among all references' words
     coverage = _cover(word, matches.length, int(lengths.sum()))
     candidate_word = matches.pair * (LONGEST + 1) + matches.candidate_start
     candidate_coverage = _cover(candidate_word, matches.candidate_length, pairs * (LONGEST + 1))
@@ -84,7 +84,7 @@ def settle(matches: Matches, lengths: np.ndarray) -> Settled:
     alone &= _all_ones(candidate_coverage, candidate_word, matches.candidate_length)
     certain = alone
     inside = _cover(word[certain], matches.length[certain], len(coverage)) > 0
-    # Elements of the row: words to decide on, certain matches (at their first word), words without a match, the end.
+    # Elements: words that need a decision, certain matches (at their first word), words without a match, the end.
     certain_at = np.full(len(coverage), -1)
     certain_at[word[certain]] = np.flatnonzero(certain)
     decide = (coverage > 0) & ~inside
@@ -99,7 +99,7 @@ def settle(matches: Matches, lengths: np.ndarray) -> Settled:
     opens = np.where(match >= 0, matches.candidate_start[match], GAP)
     after = np.where(match >= 0, matches.candidate_start[match] + matches.candidate_length[match], GAP)
     plain = ~is_decision
-    follows = plain[1:] & plain[:-1]  # two settled elements in a row: of one pair, as every pair ends with a decision
+    follows = plain[1:] & plain[:-1]  # two settled elements of one pair, as every pair ends with a decision
     closes = follows & (after[:-1] != GAP) & (opens[1:] != after[:-1])
     chunks = np.bincount(owner[1:], closes, pairs).astype(np.int64)
     chosen = np.flatnonzero(is_decision)
@@ -117,19 +117,19 @@ def settle(matches: Matches, lengths: np.ndarray) -> Settled:
 
 
 def _cover(start: np.ndarray, length: np.ndarray, size: int) -> np.ndarray:
-    """[size] how many spans lie over each place."""
+    """[size]: how many spans cover each position."""
     steps = np.bincount(start, minlength=size + 1) - np.bincount(start + length, minlength=size + 1)
     return np.cumsum(steps)[:size]
 
 
 def _all_ones(coverage: np.ndarray, start: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """Whether a span's places all have coverage 1 (they have at least 1, being covered by the span itself)."""
+    """Whether all positions of a span have coverage 1, so that only the span itself covers them."""
     total = np.append(0, np.cumsum(coverage))
     return total[start + length] - total[start] == length
 
 
 class _Paths:
-    """The beams of many pairs, those of one pair together and in METEOR's order."""
+    """The beams of many pairs, sorted by pair and in METEOR's order."""
 
     FIELDS = ("pair", "score", "chunks", "distance", "last", "used", "used_reference", "counts", "reference_counts")
 
@@ -138,15 +138,17 @@ class _Paths:
         (self.used, self.used_reference, self.counts, self.reference_counts) = columns[5:]
 
     def take(self, index: np.ndarray) -> "_Paths":
+        """The paths at `index`."""
         return _Paths(*(getattr(self, name)[index] for name in self.FIELDS))
 
     @classmethod
     def fresh(cls, pairs: int) -> "_Paths":
+        """One empty path per pair."""
         small = [np.zeros(pairs, np.int64) for _ in range(3)]
         return cls(np.arange(pairs), *small, np.full(pairs, GAP), *(np.zeros(pairs, np.uint64) for _ in range(4)))
 
     def order(self, closed: np.ndarray) -> np.ndarray:
-        """Best first within each pair; of equals, those first that had fewer chunks before one was just closed."""
+        """The order, best first within each pair; on ties, paths first whose chunk was just closed."""
         index = np.arange(len(self.pair))
         widths = [int(self.distance.max(initial=0)).bit_length(), len(index).bit_length()]
         key = (self.pair << 8 | (255 - self.score)) << 7 | self.chunks
@@ -173,12 +175,12 @@ class _Search:
             )
         )
         key = matches.pair * (LONGEST + 1) + matches.start
-        wanted = settled.decision_pair * (LONGEST + 1) + settled.decision_word
-        self.first = np.searchsorted(key, wanted)
-        self.number = np.searchsorted(key, wanted, side="right") - self.first
+        decision = settled.decision_pair * (LONGEST + 1) + settled.decision_word
+        self.first = np.searchsorted(key, decision)
+        self.number = np.searchsorted(key, decision, side="right") - self.first
 
     def run(self, pairs: np.ndarray, first: np.ndarray, stop: np.ndarray) -> Alignments:
-        """Search the pairs whose decisions lie between first and stop; what certain matches add is left out."""
+        """The alignments of the pairs with decisions between first and stop, without the certain matches."""
         result = [np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.uint64), np.zeros(len(pairs), np.uint64)]
         paths = _Paths.fresh(len(pairs))
         for step in range(int((stop - first).max(initial=0))):
@@ -193,12 +195,12 @@ class _Search:
             done = paths.pair[best]
             result[0][done] = paths.chunks[best] + (paths.last[best] != GAP)
             result[1][done], result[2][done] = paths.counts[best], paths.reference_counts[best]
-            going = np.flatnonzero(~is_end)
-            paths = self._decide(paths.take(going), decision[going])
+            active = np.flatnonzero(~is_end)
+            paths = self._decide(paths.take(active), decision[active])
         return Alignments(*result)
 
     def _cut(self, paths: _Paths, pairs: int) -> _Paths:
-        """Keep the best 40 of each pair, where there are more."""
+        """The best 40 paths of each pair."""
         sizes = np.bincount(paths.pair, minlength=pairs)
         if sizes.max(initial=0) <= BEAM:
             return paths
@@ -207,21 +209,21 @@ class _Search:
         return paths.take(order[rank < BEAM])
 
     def _stretch(self, paths: _Paths, decision: np.ndarray, is_end: np.ndarray) -> np.ndarray:
-        """Walk all paths over the settled words before a decision; say which had a chunk closed.
+        """Move all paths over the settled words before a decision, and return whose chunk was closed.
 
-        At the end a chunk still open is closed; after a stretch that is the same for all paths and left to the caller.
+        At the end an open chunk is closed; after a stretch that is the same for all paths, and the caller does it.
         """
         opens = self.settled.stretch_opens[decision]
-        walked = opens != -2
+        has_stretch = opens != -2
         open_before = paths.last != GAP
-        closed = open_before & np.where(walked, opens != paths.last, is_end)
+        closed = open_before & np.where(has_stretch, opens != paths.last, is_end)
         paths.chunks = paths.chunks + closed
         ends = np.where(is_end, GAP, paths.last)
-        paths.last = np.where(walked, self.settled.stretch_ends[decision], ends)
+        paths.last = np.where(has_stretch, self.settled.stretch_ends[decision], ends)
         return closed
 
     def _decide(self, paths: _Paths, decision: np.ndarray) -> _Paths:
-        """Each path goes on with each match that is still free, and without one."""
+        """The paths extended by each match that is still possible, and by none."""
         word = self.settled.decision_word[decision].astype(np.uint64)
         inside = (paths.used_reference >> word & np.uint64(1)).astype(bool)  # of a match chosen before
         number = np.where(inside, 0, self.number[decision])
@@ -242,8 +244,8 @@ class _Search:
         skips = ~takes & ~inside[parent]
         taken = np.flatnonzero(takes)
         with_match = match[taken]
-        # METEOR adds a match's distance not to the path that takes it but to the one it branches from: those that
-        # branch off later, and the one without a match, carry it.
+        # METEOR adds a match's distance not to the path that takes it but to the one it branches from: later branches,
+        # and the one without a match, include it.
         step = np.zeros(len(parent), np.int64)
         step[taken] = self.distance[with_match]
         before = np.cumsum(step) - step

@@ -1,4 +1,4 @@
-"""METEOR's beam search for one pair, path by path: for captions too long for `meteor_search`, and to test it."""
+"""METEOR's beam search for one pair, path by path: for captions too long for `search.py`, and to test it."""
 
 from dataclasses import dataclass, replace
 
@@ -8,6 +8,8 @@ from tellapart.metrics.captions.meteor.search import BEAM
 
 @dataclass
 class Path:
+    """An alignment of the words so far."""
+
     used: frozenset[int] = frozenset()
     used_reference: frozenset[int] = frozenset()
     chosen: tuple[int, ...] = ()
@@ -17,15 +19,17 @@ class Path:
     last: int = -1
 
     def key(self) -> tuple[int, int, int]:
+        """Sort key, best first."""
         return -self.score, self.chunks, self.distance
 
     def close(self) -> None:
+        """Close the open chunk."""
         self.chunks += self.last != -1
         self.last = -1
 
 
 def search_one(matches: Matches, mine: slice, candidate_length: int, length: int) -> tuple[list[int], int]:
-    """The matches (their places among all) that the best path of one pair takes, and its chunks."""
+    """The matches (rows of `matches`) of the best path of one pair, and its number of chunks."""
     rows = range(*mine.indices(len(matches.pair)))
     spans = {
         row: (

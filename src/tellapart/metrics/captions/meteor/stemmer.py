@@ -1,4 +1,4 @@
-"""The Snowball stemmer for English (Porter's second algorithm), which METEOR matches word forms with."""
+"""The Snowball stemmer for English (Porter's second algorithm), which METEOR uses to match word forms."""
 
 import re
 from functools import lru_cache

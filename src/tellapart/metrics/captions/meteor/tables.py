@@ -1,8 +1,7 @@
-"""The word lists and tables of the METEOR 1.5 release, read from the copy that the package pycocoevalcap carries.
+"""The word lists and tables of the METEOR 1.5 release, read from the package pycocoevalcap.
 
-The paraphrase table is 270 MB of text. It is read once, turned into sorted arrays, and kept in the user's cache
-folder (TELLAPART_CACHE, else XDG_CACHE_HOME/tellapart, else ~/.cache/tellapart), from where only the pages that a
-caption needs are read.
+The paraphrase table is 270 MB of text. It is converted once to sorted arrays in the user's cache folder
+(TELLAPART_CACHE, else XDG_CACHE_HOME/tellapart, else ~/.cache/tellapart), and then memory-mapped.
 """
 
 import gzip
@@ -22,7 +21,7 @@ from tellapart.core.errors import InputError
 from tellapart.metrics.captions.meteor.normalize import ANY_PREFIX, BEFORE_NUMBER
 
 LONGEST_PHRASE = 7
-# Endings that WordNet's morphology tries in turn, and what it puts in their place.
+# Endings that WordNet's morphology tries in turn, and their replacements.
 WORDNET_ENDINGS = [
     *[("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man")],
     *[("ies", "y"), ("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e")],
@@ -33,13 +32,13 @@ WORDNET_ENDINGS = [
 def release() -> Path:
     """The folder with meteor-1.5.jar and data/paraphrase-en.gz."""
     found = importlib.util.find_spec("pycocoevalcap")
-    for place in (found.submodule_search_locations or []) if found else []:
-        folder = Path(place) / "meteor"
+    for root in (found.submodule_search_locations or []) if found else []:
+        folder = Path(root) / "meteor"
         if (folder / "meteor-1.5.jar").is_file() and (folder / "data" / "paraphrase-en.gz").is_file():
             return folder
     raise InputError(
-        "METEOR needs the synonym and paraphrase tables of its 1.5 release, which the package pycocoevalcap carries "
-        "and which were not found here: run `pip install pycocoevalcap` (Java is not needed), or leave METEOR out."
+        "METEOR needs the synonym and paraphrase tables in the package pycocoevalcap, which is not installed: run "
+        "`pip install pycocoevalcap` (Java is not needed), or do not compute METEOR."
     )
 
 
@@ -64,7 +63,7 @@ class Words:
                 self.bases.setdefault(form, []).append(base)
 
     def synonym_sets(self, word: str) -> set[int]:
-        """Numbers of the synonym sets a word or its base form is in; words that share one are synonyms."""
+        """Numbers of the synonym sets of a word or its base form; words that share one are synonyms."""
         bases = self.bases.get(word) or [self._base(word)]
         lines = {self.synsets.get(form, "") for form in (word, *bases)}
         return {int(number) for line in lines for number in line.split()}
@@ -88,18 +87,19 @@ class Paraphrases:
     phrase: tuple[np.ndarray, ...]
     """Per length n: the phrase that ends at a path, -1 for none."""
     starts: np.ndarray
-    """[P+1] where each phrase's paraphrases begin in `targets`."""
+    """[P+1] index of each phrase's first paraphrase in `targets`."""
     targets: np.ndarray
 
 
 @cache
 def words() -> Words:
+    """The word lists of the release."""
     return Words(release())
 
 
 @cache
 def paraphrases() -> Paraphrases:
-    """The paraphrase table, from the cache folder if an earlier run has left it there."""
+    """The paraphrase table, from the cache folder if it is there."""
     source = release() / "data" / "paraphrase-en.gz"
     with open(source, "rb") as file:
         file.seek(-8, os.SEEK_END)
@@ -113,7 +113,7 @@ def paraphrases() -> Paraphrases:
         try:
             root.mkdir(parents=True, exist_ok=True)
             unfinished = Path(tempfile.mkdtemp(dir=root, prefix="meteor-unfinished-"))
-        except OSError:  # nowhere to keep it: build it for this process alone
+        except OSError:  # no cache folder: build it for this process alone
             unfinished = folder = Path(tempfile.mkdtemp(prefix="tellapart-meteor-"))
         _build(source, unfinished)
         if unfinished != folder:

@@ -1,6 +1,6 @@
-"""Words that the rules of Penn Treebank tokenisation know: abbreviations, and what begins a sentence."""
+"""Word lists of Penn Treebank tokenisation: abbreviations, and words that start a sentence."""
 
-# Abbreviations that take their full stop with them. First list: a capital after them starts a new sentence.
+# Abbreviations that keep their full stop. First list: a capital after them starts a new sentence.
 SENTENCE_FINAL_ABBREVIATIONS = (
     "jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thurs fri "
     "ala ariz Az Ark calif colo conn ct dak Del fla ga Ill ind kan kans ky La Mass md mich minn Miss mo mont neb nev "

@@ -1,11 +1,11 @@
-"""The character classes that tokens are made of, as the reference's Unicode 6.1 tables have them."""
+"""The character classes of tokens, as in the reference's Unicode 6.1 tables."""
 
 import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# Combining marks, modifiers and letters younger than the reference's own letter table, which it adds to words by hand.
+# Combining marks, modifiers and letters newer than the reference's letter table, which it adds to words by hand.
 EXTRA_LETTERS = (
     "\xad\u0237-\u024f\u02c2-\u02c5\u02d2-\u02df\u02e5-\u02ff\u0300-\u037d\u0384\u0385\u03cf\u03f6\u03fc-\u03ff"
     "\u0483-\u0487\u04cf\u04f6-\u04ff\u0510-\u0525\u055a-\u055f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
@@ -15,8 +15,8 @@ EXTRA_LETTERS = (
     "\u0abc-\u0acf\u0b82\u0bbe-\u0bc2\u0bc6-\u0bc8\u0bca-\u0bcd\u0c01-\u0c03\u0c3e-\u0c56\u0d3e-\u0d44"
     "\u0d46-\u0d48\u0e30-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ecd"
 )
-# Letters and digits that Unicode gained after version 6.1, the reference's: it drops them as unknown characters.
-YOUNGER = re.compile(
+# Letters and digits that Unicode added after version 6.1, the reference's: it drops them as unknown characters.
+NEWER = re.compile(
     "["
     "\u037f\u0528-\u052f\u0560\u0588\u05ef\u0860-\u086a\u0870-\u0887\u0889-\u088e\u08a1\u08ad-\u08c9\u0978"
     "\u0980\u09fc\u0af9\u0c34\u0c5a\u0c5d\u0c80\u0cdd\u0d04\u0d54-\u0d56\u0d5f\u0de6-\u0def\u0e86\u0e89\u0e8c"
@@ -43,54 +43,60 @@ def _ranges(keep: Callable[[str], bool]) -> str:
 
 @dataclass(frozen=True)
 class Classes:
-    """Contents of character classes, and the pieces of patterns that depend on them."""
+    """Character classes, and the parts of patterns that depend on them."""
 
     letter: str
     digit: str
     capital: str
     word_letter: str
-    """What a word may hold: letters, and marks that go with letters."""
+    """Characters of a word: letters, and marks that belong to letters."""
 
     @classmethod
     def of(cls, ascii_only: bool) -> "Classes":
-        """Short classes suffice for text without other letters, and are quicker to compile."""
+        """The classes; short ones suffice for ASCII text and compile faster."""
         if ascii_only:
             return cls("A-Za-z", "0-9", "A-Z", "A-Za-z")
         letters = "A-Za-z\u1885\u1886" + _ranges(  # two Mongolian letters that are marks today
-            lambda c: unicodedata.category(c)[0] == "L" and not YOUNGER.match(c)
+            lambda c: unicodedata.category(c)[0] == "L" and not NEWER.match(c)
         )
-        digits = "0-9" + _ranges(lambda c: unicodedata.category(c) == "Nd" and not YOUNGER.match(c))
-        capitals = "A-Z" + _ranges(lambda c: unicodedata.category(c) == "Lu" and not YOUNGER.match(c))
+        digits = "0-9" + _ranges(lambda c: unicodedata.category(c) == "Nd" and not NEWER.match(c))
+        capitals = "A-Z" + _ranges(lambda c: unicodedata.category(c) == "Lu" and not NEWER.match(c))
         return cls(letters, digits, capitals, letters + EXTRA_LETTERS)
 
     @property
     def one_letter(self) -> str:
+        """One letter of a word."""
         return f"(?:[{self.word_letter}]|{NAMED_LETTER})"
 
     @property
     def one_more(self) -> str:
+        """One later character of a word: a letter or digit."""
         return f"(?:[{self.word_letter}{self.digit}\u07c0-\u07c9]|{NAMED_LETTER})"
 
     @property
     def one_digit(self) -> str:
+        """One digit."""
         return f"[{self.digit}\u07c0-\u07c9]"
 
     @property
     def word(self) -> str:
+        """A word."""
         return f"{self.one_letter}{self.one_more}*(?:[.!?]{self.one_letter}{self.one_more}*)*"
 
     @property
     def compound(self) -> str:
-        """Letters and digits with hyphens, each part with an elided article or not: d'Or-l'eau."""
+        """Letters and digits with hyphens, each part with or without an elided article: d'Or-l'eau."""
         plain = f"[{self.letter}{self.digit}]"
         elided = f"(?:[dDoOlL](?:['\x92\u2019`\x91\u2018\u201b]|(?ai:&apos;)){plain})?"
         return f"{elided}{plain}+(?:[-_\u058a\u2010\u2011]{elided}{plain}+)*"
 
     @property
     def number(self) -> str:
+        """A number."""
         return rf"[-+]?(?:{self.one_digit}*(?:[.:,\xad\u066b\u066c]{self.one_digit}+)+|{self.one_digit}+)"
 
     @property
     def fraction(self) -> str:
+        """A fraction."""
         few = f"{self.one_digit}{{1,4}}"
         return rf"(?:{few}[- \xa0])?{few}(?:\\?/|\u2044){few}"

@@ -1,9 +1,9 @@
 """The rules of Penn Treebank tokenisation, as the COCO caption script runs them: longest match, earliest rule on ties.
 
-The reference is a scanner: at each position every rule is tried, the one that reads furthest (look-ahead included)
-wins, and of several that read equally far the first in the list does. Here each rule is one regular expression whose
-first group is the token and whose rest is look-ahead. Literal words are read in either case, character classes as
-written. Rules are kept in lists by the kind of character a token starts with, so that few are tried at a position.
+The reference is a scanner. At each position it tries every rule; the longest match (with look-ahead) wins, and on a tie
+the first rule. Here each rule is a regular expression whose first group is the token and whose rest is look-ahead.
+Literal words match in either case, character classes as written. Rules are grouped by the kind of a token's first
+character, so that few are tried at a position.
 """
 
 import re
@@ -37,7 +37,7 @@ SYMBOLS = (
 
 
 def _word_alternatives(words: str) -> str:
-    """Either case for all letters, except that a leading capital in the list asks for a capital."""
+    """A pattern for the words in either case; a leading capital in the list requires a capital."""
     parts = [
         f"[{word[0]}](?ai:{re.escape(word[1:])})" if word[0].isupper() else f"(?ai:{re.escape(word)})"
         for word in sorted(words.split(), key=len, reverse=True)
@@ -79,7 +79,7 @@ L, D, O = "letter", "digit", "other"  # noqa: E741
 
 
 class Rule(NamedTuple):
-    """How to recognise a token, what to print for it, and how many of its last characters to read again."""
+    """A token's pattern, its output, and how many of its last characters are read again."""
 
     pattern: re.Pattern[str]
     printed: Callable[[str], str] | None = None
@@ -87,7 +87,7 @@ class Rule(NamedTuple):
 
 
 Table = list[tuple[str, str, Callable[[str], str] | None, int]]
-"""First characters, pattern, what is printed, how many characters are read again."""
+"""Kinds of first characters, pattern, output, number of characters to read again."""
 
 
 def _as_is(text: str) -> str:
@@ -141,7 +141,7 @@ def _words(c: Classes) -> Table:
 
 
 def _addresses(c: Classes) -> Table:
-    """Addresses of the web, of mail, of people."""
+    """Web addresses, mail addresses and user names."""
     return [
         (L, rf"((?ai:https?)://[^{WEB}]+[^{WEB_END}])", _as_is, 0),
         (L, rf"((?ai:www)\.(?:[^ \t\n\x0c\r\"<>|.!?(){{}},]+\.)+[a-zA-Z]{{2,4}}{PATH})", _as_is, 0),
@@ -158,7 +158,7 @@ def _addresses(c: Classes) -> Table:
 
 
 def _numbers(c: Classes) -> Table:
-    """Clitics that stand alone, numbers, fractions, currencies, and words with signs in them."""
+    """Separate clitics, numbers, fractions, currencies, and words with signs."""
     return [
         (O, f"({CLITIC})[^A-Za-z]", _closing_quotes, 0),
         (L, f"({NEGATION})[^A-Za-z]", _closing_quotes, 0),
@@ -183,10 +183,10 @@ def _numbers(c: Classes) -> Table:
 
 
 def _abbreviations(c: Classes) -> Table:
-    """Abbreviations, which take their full stop with them, and file names."""
+    """Abbreviations, which keep their full stop, and file names."""
     return [
-        # An acronym before one of these words ends a sentence: its full stop is read again, as a token of its own.
-        # A single letter there is no acronym at all (printed None: `tokens` below takes the stop off).
+        # An acronym before one of these words ends a sentence: its full stop is read again, as a separate token.
+        # A single letter is not an acronym (output None: `token` below removes the stop).
         (L, rf"({DOTTED}\.){BLANK}+(?:{STARTER}|{MARKUP}){BLANK}", None, 1),
         (L, rf"((?ai:ca|figs?|prop|nos?|art|bldg|pp|op)\.){BLANK}?[{c.digit}]", _as_is, 0),
         (L, rf"(((?ai:pt)[eyEY]|(?ai:co))\.){SPACE}(?ai:ltd|lim)", _as_is, 0),
@@ -235,7 +235,7 @@ def _marks(c: Classes) -> Table:
 
 
 def _compounds(c: Classes) -> Table:
-    """Words with hyphens, and what is left: single quotes, symbols, spaces."""
+    """Words with hyphens, single quotes, symbols, spaces."""
     return [
         (L + D, rf"({HYPHENED}\.){CLAUSE_MARK}", _without_soft_hyphens, 0),
         (L + D, f"({HYPHENED})", _without_soft_hyphens, 0),
@@ -255,7 +255,7 @@ def _compounds(c: Classes) -> Table:
 
 @cache
 def rules(ascii_only: bool) -> dict[str, list[Rule]]:
-    """Rules in the reference's order, in lists by first character: "letter", "digit", "other"."""
+    """Rules in the reference's order, by kind of first character: "letter", "digit", "other"."""
     classes = Classes.of(ascii_only)
     lists: dict[str, list[Rule]] = {L: [], D: [], O: []}
     for part in (_words, _addresses, _numbers, _abbreviations, _marks, _compounds):
@@ -268,7 +268,7 @@ def rules(ascii_only: bool) -> dict[str, list[Rule]]:
 
 
 def token(text: str, position: int, lists: dict[str, list[Rule]]) -> tuple[str, int]:
-    """The token that starts at a position ("" for a character that is dropped) and where to go on reading."""
+    """The token that starts at a position ("" for a dropped character), and the position after it."""
     first = text[position]
     kind = "other"
     if first.isascii():
@@ -283,6 +283,6 @@ def token(text: str, position: int, lists: dict[str, list[Rule]]) -> tuple[str, 
     printed, end = best.group(1), best.end(1)
     if chosen.printed is None:
         return (printed[:-1] if len(printed) == 2 else printed), end - 1
-    if chosen.read_again and not printed.endswith("."):  # cannot, gonna: the tail is a token of its own
+    if chosen.read_again and not printed.endswith("."):  # cannot, gonna: the tail is a separate token
         return chosen.printed(printed[: -chosen.read_again]), end - chosen.read_again
     return chosen.printed(printed), end - chosen.read_again

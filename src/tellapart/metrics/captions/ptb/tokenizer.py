@@ -1,7 +1,7 @@
-"""Penn Treebank tokens as the COCO caption script makes them (lower case, its punctuation dropped), without Java.
+"""Penn Treebank tokens as the COCO caption script makes them (lower case, without punctuation), without Java.
 
-Most words of a caption are plain: their tokens do not depend on their neighbours and are looked up. Only words with
-digits, brackets, abbreviations and the like are given to the rules of `ptb_rules`, with the text that follows them.
+The tokens of most words do not depend on their neighbours and are cached. Words with digits, brackets, abbreviations
+and the like go through the rules of `rules.py`, with the text that follows them.
 """
 
 import re
@@ -18,7 +18,7 @@ from tellapart.metrics.captions.ptb.rules import (
 PUNCTUATION = frozenset(
     ["''", "'", "``", "`", "-LRB-", "-RRB-", "-LCB-", "-RCB-", ".", "?", "!", ",", ":", "-", "--", "...", ";"]
 )
-# The reference ends a line at each of these, which would shift every later caption: here they are spaces.
+# The reference ends a line at each of these, which would shift all later captions; here they are spaces.
 LINE_BREAKS = re.compile("[\n\r\u2028\u2029\x0b\x0c]")
 PLAIN = re.compile(r"([A-Za-z]{2,})[.,;:!?]?")
 SPECIAL = frozenset(
@@ -34,13 +34,14 @@ DEPENDS_ON_NEXT = None
 
 
 class Chunks(dict[str, str | None]):
-    """Tokens of each run of non-space characters, one string; None where they depend on what follows the run."""
+    """Tokens of each run of non-space characters as one string; None if they depend on what follows the run."""
 
     def __missing__(self, chunk: str) -> str | None:
         self[chunk] = found = self.tokens(chunk)
         return found
 
     def tokens(self, chunk: str) -> str | None:
+        """The tokens of a run, computed."""
         plain = PLAIN.fullmatch(chunk)
         if plain and (word := plain.group(1).lower()) not in SPECIAL:
             return word + " "
@@ -53,7 +54,7 @@ CHUNKS = Chunks({".": ""})
 
 
 def lex(text: str, start: int, stop: int, lists: dict[str, list[Rule]]) -> tuple[str, int]:
-    """Tokens that begin between start and stop, each followed by a space; and where the last of them ends."""
+    """The tokens that begin between start and stop, each followed by a space, and the end of the last one."""
     found: list[str] = []
     while start < stop:
         printed, start = token(text, start, lists)
@@ -64,7 +65,7 @@ def lex(text: str, start: int, stop: int, lists: dict[str, list[Rule]]) -> tuple
 
 
 def _with_context(caption: str, following: str) -> str:
-    """Tokens of a caption that holds a run whose tokens depend on the text after it."""
+    """The tokens of a caption with a run whose tokens depend on the text after it."""
     text = caption + following
     lists = rules(ascii_only=text.isascii())
     if not caption.isascii():
@@ -72,7 +73,7 @@ def _with_context(caption: str, following: str) -> str:
     found: list[str] = []
     position = 0
     for run in re.finditer(r"\S+", caption):
-        if run.start() < position:  # swallowed by a telephone number, a fraction or a spaced ellipsis
+        if run.start() < position:  # part of a telephone number, a fraction or a spaced ellipsis
             if run.end() > position:
                 printed, position = lex(text, position, run.end(), lists)
                 found.append(printed)
@@ -88,20 +89,20 @@ def _with_context(caption: str, following: str) -> str:
 
 
 def _following(lines: Sequence[str], index: int) -> str:
-    """What the reference sees after a caption: line ends, up to and with the next caption that is not blank."""
-    seen = ""
+    """The text that the reference reads after a caption: up to and with the next caption that is not blank."""
+    following = ""
     for place in range(index + 1, len(lines)):  # a slice would copy the rest of the text for every such caption
-        seen += "\n" + lines[place]
+        following += "\n" + lines[place]
         if lines[place].strip():
-            return seen + "\n" if place < len(lines) - 1 else seen
-    return seen
+            return following + "\n" if place < len(lines) - 1 else following
+    return following
 
 
 def tokenize(captions: Iterable[str]) -> list[str]:
     """Each caption as its tokens joined by spaces, equal to the COCO script's `PTBTokenizer`.
 
-    Like the script, captions are read as the lines of one file: whether the full stop of a last "U.S." or "Vitamin C."
-    belongs to the word is decided by the word the next caption begins with.
+    As in the script, captions are the lines of one file: the first word of the next caption decides whether the full
+    stop of a last "U.S." or "Vitamin C." belongs to the word.
 
     >>> tokenize(["A man's dog (brown) can't swim.", "Two dogs, 3.5 miles from the U.S. border"])
     ["a man 's dog -lrb- brown -rrb- ca n't swim", 'two dogs 3.5 miles from the u.s. border']
@@ -114,7 +115,7 @@ def tokenize(captions: Iterable[str]) -> list[str]:
             try:
                 found.append("".join(map(look_up, line.split()))[:-1])  # type: ignore[arg-type]
                 continue
-            except TypeError:  # one of the runs depends on its neighbours: join() met a None
+            except TypeError:  # a run depends on its neighbours: join() found a None
                 pass
         found.append(_with_context(line, _following(lines, index))[:-1])
     return found
