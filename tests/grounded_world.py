@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from tellapart.core.files import save_array, write_json
+from tellapart.data.annotate_objects import ObjectSettings, annotate_objects
 from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
-from tellapart.data.object_words import ObjectSettings, annotate_objects
 from tellapart.data.pack import Pack
 from tellapart.data.pack_types import Caption, PackImage, Phrase
 from tellapart.data.write_pack import write_pack

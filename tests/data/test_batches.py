@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tellapart.core.errors import InputError
-from tellapart.data.batches import Batches, made_ahead
+from tellapart.data.batches import Batches, background_results
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import Sampling, draw_epoch, share_of_rank, steps_per_epoch
@@ -100,7 +100,7 @@ def test_errors_in_the_background_surface() -> None:
     def fail() -> int:
         raise InputError("no such image")
 
-    made = made_ahead([lambda: 1, fail, lambda: 3])
+    made = background_results([lambda: 1, fail, lambda: 3])
     assert next(made) == 1
     with pytest.raises(InputError, match="no such image"):
         next(made)

@@ -105,7 +105,7 @@ def test_rare_words_leave_the_vocabulary_and_concepts_enter_it(tmp_path: Path) -
     filters = CorpusFilter(least_count=2, most_unknown=1.0)
     result = join_unpaired(image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=filters)
     words = result.pack.vocabulary.words
-    assert words[4] == "a" and "kicks" not in words and "hair drier" in words and not result.report.wordless
+    assert words[4] == "a" and "kicks" not in words and "hair drier" in words and not result.report.not_in_vocabulary
 
 
 def test_a_corpus_keeps_its_own_val(tmp_path: Path) -> None:
@@ -140,10 +140,10 @@ def test_other_folders_are_never_replaced(tmp_path: Path) -> None:
 
 def test_what_has_no_concepts_is_refused_before_a_pack_is_written(tmp_path: Path) -> None:
     concepts_per_image, corpus = image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b")
-    with pytest.raises(InputError, match="1 or more"):
+    with pytest.raises(InputError, match="at least 1 concept"):
         join_unpaired(concepts_per_image, corpus, tmp_path / "c", filters=KEEP_ALL, most=0)
     (concepts_per_image.folder / "detections.jsonl").unlink()
-    with pytest.raises(InputError, match=r"a has no detections .* --regions-from"):
+    with pytest.raises(InputError, match=r"a has no detections .* extract regions with a detector"):
         join_unpaired(Pack(concepts_per_image.folder), corpus, tmp_path / "c", filters=KEEP_ALL)
     assert not (tmp_path / "c").exists()
 

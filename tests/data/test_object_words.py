@@ -9,7 +9,8 @@ import pytest
 from grounded_world import LEFT, RIGHT, grounded_pack
 from tellapart.core.errors import InputError
 from tellapart.data.annotate import noun_column
-from tellapart.data.object_words import ObjectSettings, annotate_objects, clipped, open_objects
+from tellapart.data.annotate_objects import ObjectSettings, annotate_objects, clipped
+from tellapart.data.object_words import open_objects
 from tellapart.data.pack import Pack
 from tellapart.data.pack_types import Caption, PackImage, Phrase
 from tellapart.data.write_pack import write_pack
@@ -59,7 +60,7 @@ def test_each_box_is_a_setting_and_so_is_the_class_list(tmp_path: Path) -> None:
     assert objects.padded_boxes[1][:2].sum(1).tolist() == [2, 1]
     with pytest.raises(InputError, match="union"):
         annotate_objects(pack, ObjectSettings(boxes="some"))
-    with pytest.raises(InputError, match="--object-least"):
+    with pytest.raises(InputError, match="`object_least`"):
         annotate_objects(pack, ObjectSettings(least=1000))
 
 

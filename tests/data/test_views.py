@@ -87,7 +87,7 @@ def test_features_of_mirror_images_are_drawn(pack: Pack, resident: bool) -> None
 def test_mirror_images_are_never_chosen_alone_and_must_be_there(pack: Pack) -> None:
     store = choose_features(pack, "grid", None)
     assert store is not None and store.name == "grid"
-    with pytest.raises(InputError, match="with --flip"):
+    with pytest.raises(InputError, match="with `flip=True`"):
         Batches(pack, FeatureStore(pack.feature_folder("regions")), views=Views(flip=True))
 
 

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from grounded_world import grounded_context
 from tellapart.core.errors import InputError
 from tellapart.core.types import Encoded, Forced, Images, State, Step, Texts
+from tellapart.data.annotate_objects import ObjectSettings, annotate_objects
 from tellapart.data.batches import Batches
-from tellapart.data.object_words import ObjectSettings, annotate_objects
 from tellapart.evaluation import EVALUATIONS
 from tellapart.evaluation.grounding import (
     class_table,

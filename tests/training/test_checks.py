@@ -89,7 +89,7 @@ def test_a_image_without_features_is_named(split: str, tmp_path: Path) -> None:
     settings = TrainSettings(pack.folder, tmp_path / "run", set=("base.epochs=1", "base.sampling.steps=1"))
     if split == "test":
         train_recipe(find_recipe("vse++"), settings)
-        with pytest.raises(InputError, match=f"Image row {row} has no features in .*; run `tellapart extract` again"):
+        with pytest.raises(InputError, match=f"Image row {row} has no features in .*; extract them again"):
             evaluate(EvaluateOptions(tmp_path / "run", pack.folder))
     else:
         with pytest.raises(

@@ -10,8 +10,8 @@ from tyro.conf import Positional, arg
 
 from tellapart.core.errors import InputError
 from tellapart.data.annotate import annotate_nouns, annotate_targets
+from tellapart.data.annotate_objects import ObjectSettings, annotate_objects
 from tellapart.data.concepts_column import annotate_concepts
-from tellapart.data.object_words import ObjectSettings, annotate_objects
 from tellapart.data.pack import Pack
 from tellapart.text.concepts import ConceptDictionary
 

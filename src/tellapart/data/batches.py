@@ -1,7 +1,7 @@
-"""From rows of a pack to batches of tensors: gathered, padded, and made ahead in a background thread.
+"""From rows of a pack to batches of tensors: gathered, padded, and prefetched in a background thread.
 
-Nothing is loaded whole unless asked: features are read row by row from the memory map. With `resident=True` the feature
-rows live on the device (a GPU that has the room), and a batch is an index into them.
+Features are read row by row from the memory map. With `resident=True` all feature rows stay on the device (a GPU with
+enough memory), and a batch is an index into them.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tellapart.core.errors import InputError
+from tellapart.core.errors import InputError, Step
 from tellapart.core.types import Batch, Images, Texts
 from tellapart.data.feature_store import FeatureStore, mirror_of
 from tellapart.data.pack import Pack
 from tellapart.data.pack_types import Column
-from tellapart.data.views import AS_THEY_ARE, PixelReader, Views, sample_views
+from tellapart.data.views import UNCHANGED, PixelReader, Views, sample_views
 from tellapart.text.vocabulary import END, PAD, START
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 class Batches:
     """Makes `Images`, `Texts` and `Batch`es from rows of a pack.
 
-    columns: names of pack columns to bring along (noun masks, sentence targets, concepts).
-    longest: sentences are cut to this many words; None keeps them whole.
-    views: whether pixels come along, and whether batches drawn with a seed see images mirrored and cut.
-    width_multiple: sentences are padded to a multiple of so many tokens.
+    columns: names of pack columns to include (noun masks, sentence targets, concepts).
+    longest: captions are cut to this many words; None keeps them whole.
+    views: whether batches have pixels, and whether batches with a seed mirror and crop images at random.
+    width_multiple: captions are padded to a multiple of this many tokens.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Batches:
         device: torch.device | str = "cpu",
         longest: int | None = None,
         resident: bool = False,
-        views: Views = AS_THEY_ARE,
+        views: Views = UNCHANGED,
         width_multiple: int = 1,
     ) -> None:
         self.pack, self.store, self.longest, self.width_multiple = pack, store, longest, width_multiple
@@ -51,7 +51,8 @@ class Batches:
         if store is not None and len(store) != len(pack.images):
             raise InputError(
                 f"Features {store.folder} are for {len(store)} images, but {pack.folder} has {len(pack.images)}; "
-                "run `tellapart extract` on this pack."
+                "extract the features of this pack.",
+                Step("extract", pack.folder),
             )
         self.columns: dict[str, Column] = {name: pack.column(name) for name in columns}
         self.views = views
@@ -64,7 +65,7 @@ class Batches:
         return torch.from_numpy(np.array(store.values)).to(self.device)
 
     def images(self, rows: np.ndarray, seed: tuple[int, ...] | None = None) -> Images:
-        """Images at these rows of the pack, on the device; with a seed, as a batch of training sees them."""
+        """Images at these rows of the pack, on the device; with a seed, mirrored and cropped as in training."""
         columns = {name: self._tensor(c.values[rows]) for name, c in self.columns.items() if c.per == "image"}
         seen = sample_views(self.views, rows, seed)
         pixels = None if self.reader is None else self._tensor(self.reader.read(rows, seen).numpy())
@@ -92,7 +93,7 @@ class Batches:
         return self._tensor(store.values[where]).float()
 
     def texts(self, rows: np.ndarray) -> Texts:
-        """Sentences at these rows of the pack, between START and END and padded, on the device."""
+        """Captions at these rows of the pack, with START and END and padded, on the device."""
         first, last = self.pack.offsets[rows], self.pack.offsets[rows + 1]
         if self.longest is not None:
             last = np.minimum(last, first + self.longest)
@@ -118,7 +119,7 @@ class Batches:
         return Texts(self._tensor(tokens), self._tensor(counts + 2), columns)
 
     def batch(self, captions: np.ndarray, seed: tuple[int, ...] | None = None) -> Batch:
-        """These sentences and their images, each image once, in the order they first appear."""
+        """These captions and their images, each image once, in order of first appearance."""
         owners = self.pack.owner[captions]
         if len(owners) and owners.min() < 0:
             return self.unpaired(captions)
@@ -126,23 +127,25 @@ class Batches:
         order = np.argsort(first, kind="stable")
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
-        return self._join(unique[order], captions, rank[inverse.reshape(-1)], seed)
+        return self._batch(unique[order], captions, rank[inverse.reshape(-1)], seed)
 
     def images_and_captions(
         self, images: np.ndarray, captions: np.ndarray | None = None, seed: tuple[int, ...] | None = None
     ) -> Batch:
-        """These images with all their sentences, or with the given ones."""
+        """These images with all their captions, or with the given ones."""
         if captions is None:
             captions = np.asarray([c for p in images for c in self.pack.captions_of[p]], dtype=np.int64)
         rank = {int(image): row for row, image in enumerate(images)}
         owner = np.asarray([rank[int(p)] for p in self.pack.owner[captions]], dtype=np.int64)
-        return self._join(images, captions, owner, seed)
+        return self._batch(images, captions, owner, seed)
 
     def unpaired(self, captions: np.ndarray) -> Batch:
-        """Sentences alone."""
-        return self._join(np.zeros(0, dtype=np.int64), captions, np.full(len(captions), -1), None)
+        """Sentences without images."""
+        return self._batch(np.zeros(0, dtype=np.int64), captions, np.full(len(captions), -1), None)
 
-    def _join(self, images: np.ndarray, captions: np.ndarray, owner: np.ndarray, seed: tuple[int, ...] | None) -> Batch:
+    def _batch(
+        self, images: np.ndarray, captions: np.ndarray, owner: np.ndarray, seed: tuple[int, ...] | None
+    ) -> Batch:
         return Batch(
             self.images(images, seed),
             self.texts(captions),
@@ -156,12 +159,12 @@ class Batches:
         return tensor if self.device.type == "cpu" else tensor.pin_memory().to(self.device, non_blocking=True)
 
 
-def made_ahead(jobs: Sequence[Callable[[], Made]], ahead: int = 4) -> Iterator[Made]:
-    """Run the jobs in order in a background thread, at most `ahead` results waiting; errors surface here."""
-    results: queue.Queue[tuple[Made | None, BaseException | None]] = queue.Queue(maxsize=ahead)
+def background_results(jobs: Sequence[Callable[[], Result]], ahead: int = 4) -> Iterator[Result]:
+    """Results of the jobs, run in order in a background thread at most `ahead` ahead; their errors are raised here."""
+    results: queue.Queue[tuple[Result | None, BaseException | None]] = queue.Queue(maxsize=ahead)
     stop = threading.Event()
 
-    def put(item: tuple[Made | None, BaseException | None]) -> bool:
+    def put(item: tuple[Result | None, BaseException | None]) -> bool:
         while not stop.is_set():
             try:
                 results.put(item, timeout=0.2)
@@ -173,7 +176,7 @@ def made_ahead(jobs: Sequence[Callable[[], Made]], ahead: int = 4) -> Iterator[M
     def work() -> None:
         for job in jobs:
             try:
-                item: tuple[Made | None, BaseException | None] = (job(), None)
+                item: tuple[Result | None, BaseException | None] = (job(), None)
             except Exception as error:
                 item = (None, error)
             if not put(item) or item[1] is not None:
@@ -183,10 +186,10 @@ def made_ahead(jobs: Sequence[Callable[[], Made]], ahead: int = 4) -> Iterator[M
     thread.start()
     try:
         for _ in jobs:
-            made, error = results.get()
+            result, error = results.get()
             if error is not None:
                 raise error
-            yield made  # type: ignore[misc]
+            yield result  # type: ignore[misc]
     finally:
         stop.set()
         thread.join()

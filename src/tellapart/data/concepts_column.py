@@ -1,9 +1,8 @@
-"""Concepts as columns of a pack: word ids of each caption's and each image's visual concepts, padded with PAD.
+"""Visual concepts as columns of a pack: word ids of the concepts of images and captions, padded with PAD.
 
-Two columns, because a column has one row for one kind of thing: `concepts` [I, k] of images, from the pack's
-detections, and `sentence-concepts` [C, k] of captions. Images keep their surest k concepts, the surest last, since
-a recurrent encoder remembers the end of its input best; captions keep their first k. Training shuffles them
-(`encoders.concepts.shuffled`), tests read them in this fixed order.
+`concepts` [I, k] has the concepts of images, from the pack's detections; `sentence-concepts` [C, k] those of captions.
+Images keep their k concepts of highest score, the highest last, since a recurrent encoder remembers the end of its
+input best; captions keep their first k. Training shuffles them, evaluation reads them in this order.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tellapart.core.errors import InputError
+from tellapart.core.errors import InputError, Step
 from tellapart.data.pack import Pack
 from tellapart.text.concepts import ConceptDictionary, Found, describe_unknown
 from tellapart.text.vocabulary import PAD, Vocabulary
@@ -29,20 +28,20 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ConceptReport:
-    """What became of the images and captions: counts, and all that could not be used."""
+    """How many images and captions have concepts, and which labels and concepts could not be used."""
 
     images: int = 0
     images_without: int = 0
-    """Images with no concept over the score; they still get a caption, from the language alone."""
+    """Images without a concept; their captions come from the language model alone."""
     captions: int = 0
     captions_without: int = 0
     unknown: dict[str, int] = field(default_factory=dict)
-    """Detector labels that the dictionary does not know, with the images that have them."""
-    wordless: tuple[str, ...] = ()
-    """Concepts that the vocabulary has no word for."""
+    """Detector labels that are not in the dictionary, with the number of images that have them."""
+    not_in_vocabulary: tuple[str, ...] = ()
+    """Concepts that are not in the vocabulary."""
 
     def sentences(self) -> list[str]:
-        """What a user should read."""
+        """The report in sentences, for printing."""
         lines = []
         if self.images:
             lines.append(f"{self.images_without} of {self.images} images have no concept.")
@@ -50,17 +49,17 @@ class ConceptReport:
             lines.append(f"{self.captions_without} of {self.captions} captions have no concept.")
         if self.unknown:
             lines.append(describe_unknown(self.unknown.items()))
-        if self.wordless:
+        if self.not_in_vocabulary:
             lines.append(
-                f"The vocabulary has no word for {len(self.wordless)} concepts ({', '.join(self.wordless[:10])}); "
-                "join the pack with a corpus, which merges the dictionary into the vocabulary."
+                f"{len(self.not_in_vocabulary)} concepts are not in the vocabulary "
+                f"({', '.join(self.not_in_vocabulary[:10])}); "
+                "join the pack with a corpus, which adds the concepts to the vocabulary."
             )
         return lines
 
 
 def concept_rows(concepts: Sequence[Sequence[str]], vocabulary: Vocabulary, most: int) -> np.ndarray:
-    """Word ids [N, most] of lists of concepts, padded with PAD; concepts the vocabulary has no word for are left
-    out."""
+    """Word ids [N, most] of lists of concepts, padded with PAD; concepts outside the vocabulary are dropped."""
     ids = vocabulary.ids
     known = [[ids[concept] for concept in row if concept in ids][:most] for row in concepts]
     return _padded(known, most, PAD, np.int32)
@@ -74,7 +73,7 @@ def _padded(rows: Sequence[Sequence[float]], most: int, fill: float, kind: type[
 
 
 def image_concepts(pack: Pack, dictionary: ConceptDictionary, least_score: float, most: int) -> list[Found]:
-    """Each image's concepts, surest first; an image the detector never saw has none."""
+    """The concepts of each image, highest score first; none for an image without detections."""
     nothing = Found((), ())
     found = [nothing] * len(pack.images)
     for row, detections in pack.detections.items():
@@ -83,21 +82,21 @@ def image_concepts(pack: Pack, dictionary: ConceptDictionary, least_score: float
 
 
 def check_concepts(pack: Pack, most: int) -> None:
-    """Refuse what no concepts can be read from."""
+    """Raise an InputError if concepts cannot be read from the pack."""
     if most < 1:
-        raise InputError(f"At most {most} concepts an image leaves none; give 1 or more.")
+        raise InputError(f"`most` must be at least 1 concept, not {most}.")
     if pack.images and not pack.detections:
         raise InputError(
-            f"{pack.folder} has no detections to read concepts from; prepare it with a detections file, or let a "
-            f"detector look: `tellapart extract {pack.folder} --kind regions --regions-from DETECTOR`."
+            f"{pack.folder} has no detections to read concepts from; prepare it with a detections file, or extract "
+            "regions with a detector.",
+            Step("extract", pack.folder, kind="regions", regions_from="DETECTOR"),
         )
 
 
 def annotate_concepts(
     pack: Pack, dictionary: ConceptDictionary, least_score: float = 0.3, most: int = 5
 ) -> ConceptReport:
-    """Store both columns in the pack and report what could not be used; unknown labels are also logged as a
-    warning."""
+    """Store the columns in the pack; returns what could not be used. Unknown labels are also logged as a warning."""
     check_concepts(pack, most)
     vocabulary = pack.vocabulary
     found = image_concepts(pack, dictionary, least_score, most)
@@ -134,7 +133,7 @@ def annotate_concepts(
 
 
 def stored_dictionary(pack: Pack) -> ConceptDictionary:
-    """The dictionary that a pack's concepts were made with."""
+    """The dictionary with which a pack's concepts were computed."""
     facts = pack.column(IMAGE_CONCEPTS).facts
     synonyms = {label: tuple(words) for label, words in facts["synonyms"].items()}
     return ConceptDictionary(tuple(facts["dictionary"]), synonyms, facts["multiword"])

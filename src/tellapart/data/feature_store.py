@@ -1,8 +1,8 @@
-"""Features on disk: memory-mapped float16 rows with offsets, so that a batch reads only its own images.
+"""Features on disk: memory-mapped float16 rows with offsets, so that a batch reads only its images.
 
 features/NAME/
   features.json   kind (vector, grid, regions), width, backbone, how it was made; written last
-  values.f16      all rows end to end [rows, width]
+  values.f16      all rows [rows, width]
   offsets.npy     [images + 1]: image i has rows offsets[i] … offsets[i + 1] - 1
   boxes.npy       [rows, 4] x1 y1 x2 y2 as fractions of width and height (grid, regions)
   scores.npy      [rows] detector scores (regions)
@@ -17,53 +17,62 @@ from typing import Any
 
 import numpy as np
 
-from tellapart.core.errors import InputError
-from tellapart.core.files import read_json
+from tellapart.core.errors import InputError, Step
+from tellapart.core.files import load_array, read_json
 
 
 class FeatureStore:
-    """Opened features of a pack; rows follow the pack's images. Safe to open by path in each worker."""
+    """Opened features of a pack, in the order of its images. Every worker process may open them by path."""
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         if not (self.folder / "features.json").is_file():
-            raise InputError(f"No finished features at {self.folder}; make them with `tellapart extract`.")
+            raise InputError(f"No finished features at {self.folder}; extract them first.", Step("extract", "PACK"))
         self.facts: dict[str, Any] = read_json(self.folder / "features.json")
 
     @property
     def name(self) -> str:
+        """Name of the features in their pack."""
         return self.folder.name
 
     @property
     def kind(self) -> str:
+        """vector, grid or regions."""
         return str(self.facts["kind"])
 
     @property
     def width(self) -> int:
+        """Numbers per row."""
         return int(self.facts["width"])
 
     @cached_property
     def offsets(self) -> np.ndarray:
-        return np.load(self.folder / "offsets.npy")
+        """[I + 1]: image i has rows offsets[i] … offsets[i + 1] - 1."""
+        return load_array(self.folder / "offsets.npy")
 
     @cached_property
     def values(self) -> np.ndarray:
+        """All rows [rows, width] float16, memory-mapped."""
         return np.memmap(self.folder / "values.f16", dtype=np.float16, mode="r").reshape(-1, self.width)
 
     @cached_property
     def boxes(self) -> np.ndarray | None:
+        """[rows, 4] x1 y1 x2 y2 as fractions, if the rows have boxes."""
         return self._optional("boxes")
 
     @cached_property
     def scores(self) -> np.ndarray | None:
+        """[rows] detector scores, if the rows are regions."""
         return self._optional("scores")
 
     @cached_property
     def labels(self) -> np.ndarray | None:
+        """[rows] indices into `label_names`, -1 for none, if the rows are regions."""
         return self._optional("labels")
 
     @property
     def label_names(self) -> list[str]:
+        """Names of the detector's labels."""
         return list(self.facts.get("label_names", []))
 
     def __len__(self) -> int:
@@ -71,30 +80,31 @@ class FeatureStore:
 
     @cached_property
     def most_rows(self) -> int:
+        """Largest number of rows of any image."""
         return int(np.diff(self.offsets).max(initial=0))
 
     def gather(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Row numbers [I, R] (0 where there is none) and mask [I, R] of some images' feature rows."""
+        """Row numbers [I, R] (0 for padding) and mask [I, R] of the feature rows of some images."""
         first, last = self.offsets[images], self.offsets[images + 1]
         counts = last - first
         if len(counts) and counts.min() == 0:
             missing = int(images[int(counts.argmin())])
-            raise InputError(f"Image row {missing} has no features in {self.folder}; run `tellapart extract` again.")
+            raise InputError(f"Image row {missing} has no features in {self.folder}; extract them again.")
         steps = np.arange(counts.max(initial=0))
         mask = steps[None, :] < counts[:, None]
         return np.where(mask, first[:, None] + steps[None, :], 0), mask
 
     def _optional(self, name: str) -> np.ndarray | None:
         path = self.folder / f"{name}.npy"
-        return np.load(path, mmap_mode="r") if path.is_file() else None
+        return load_array(path, mapped=True) if path.is_file() else None
 
 
 def mirror_of(store: FeatureStore) -> FeatureStore:
-    """The features of the mirror images, NAME-flip beside NAME, row by row those of the same images."""
+    """The features of the mirror images (NAME-flip for NAME), in the same order."""
     folder = store.folder.with_name(f"{store.name}-flip")
     if not (folder / "features.json").is_file():
-        raise InputError(f"There are no features of mirror images at {folder}; run `tellapart extract` with --flip.")
+        raise InputError(f"No features of mirror images at {folder}; extract them with `flip=True`.")
     mirror = FeatureStore(folder)
     if mirror.width != store.width or not np.array_equal(mirror.offsets, store.offsets):
-        raise InputError(f"{folder} are not the mirror images of {store.folder}; extract both again with --flip.")
+        raise InputError(f"{folder} are not the mirror images of {store.folder}; extract both again with `flip=True`.")
     return mirror

@@ -1,8 +1,8 @@
-"""Images from one pack, sentences from another: the data of captioning without pairs (R2M, section 3.1).
+"""Joining images of one pack and sentences of another: the data of captioning without pairs (R2M, section 3.1).
 
-The joined pack holds no caption of an image to learn from, by construction: of the image pack's captions only
-those of its test split are carried over, for scoring; every other sentence comes from the corpus and owns no image.
-A share of the corpus is held out as `val`, so that a checkpoint can be chosen without a captioned image either.
+The joined pack has no caption of a training image. Of the captions of the image pack it keeps only those of the test
+split, for scoring; every other sentence comes from the corpus and has no image. A share of the corpus becomes `val`, so
+that choosing a checkpoint needs no captioned image either.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tellapart.core.errors import InputError
+from tellapart.core.errors import InputError, Step
 from tellapart.core.files import atomic_folder
 from tellapart.core.paths import OnePath
 from tellapart.data.concepts_column import ConceptReport, annotate_concepts, check_concepts
@@ -31,26 +31,28 @@ SCORED_SPLIT = "test"
 
 @dataclass(frozen=True)
 class CorpusFilter:
-    """Which sentences of the corpus are worth learning from (R2M follows UC-GAN's filters)."""
+    """Which sentences of the corpus to keep (R2M uses the filters of UC-GAN)."""
 
     least_words: int = 8
-    """Shorter sentences are left out."""
+    """Drop sentences with fewer words."""
     most_unknown: float = 0.15
-    """Sentences with a greater share of words outside the vocabulary are left out."""
+    """Drop sentences with a larger share of words outside the vocabulary."""
     needs_concept: bool = True
-    """Sentences without a single visual concept are left out."""
+    """Drop sentences without a visual concept."""
     least_count: int = 5
-    """A word belongs to the vocabulary from this many occurrences in the corpus."""
+    """Smallest number of occurrences in the corpus of a word in the vocabulary."""
     held_out: float = 0.01
-    """Share of the corpus kept as `val`, to measure the loss on, where the corpus has no `val` of its own."""
+    """Share of the corpus to use as `val` if the corpus has no `val`."""
 
 
 @dataclass(frozen=True)
 class Joined:
+    """A joined pack and what became of the corpus."""
+
     pack: Pack
     report: ConceptReport
     counts: dict[str, int]
-    """Corpus sentences read, and how many each filter left out."""
+    """Sentences read from the corpus, dropped by each filter, and kept."""
 
 
 def join_unpaired(
@@ -83,7 +85,7 @@ def join_unpaired(
     captions = _corpus_captions(corpus, kept, filters.held_out) + _scored_captions(images)
     rules: dict[str, Any] = dict(images.manifest.get("rules", {}))
     rules |= {"unpaired": {"pictures": images.fingerprint, "corpus": corpus.fingerprint, "filters": asdict(filters)}}
-    with atomic_folder(folder) as partial:  # features and concepts belong to it as much as the words do
+    with atomic_folder(folder) as partial:  # the pack appears with its features and concepts
         pack = write_pack(
             partial,
             f"{images.manifest['name']} with {corpus.manifest['name']}",
@@ -101,7 +103,7 @@ def join_unpaired(
 
 
 def corpus_vocabulary(corpus: Pack, dictionary: ConceptDictionary, least_count: int) -> Vocabulary:
-    """Words of the corpus, most frequent first, and then the concepts that are not among them (R2M, section 3.2)."""
+    """Words of the corpus, most frequent first, then the concepts that are not among them (R2M, section 3.2)."""
     counted = Counter(word for caption in corpus.captions for word in caption.words)
     frequent = [word for word, count in counted.items() if count >= least_count]
     frequent.sort(key=lambda word: (-counted[word], word))
@@ -111,14 +113,13 @@ def corpus_vocabulary(corpus: Pack, dictionary: ConceptDictionary, least_count: 
 def filter_corpus(
     corpus: Pack, vocabulary: Vocabulary, dictionary: ConceptDictionary, filters: CorpusFilter
 ) -> tuple[np.ndarray, dict[str, int]]:
-    """Which sentences to keep [C] bool, and how many each filter left out (a sentence counts for the first that
-    fails)."""
+    """Which sentences to keep [C] bool, and how many each filter drops (counted for the first filter that fails)."""
     sentences = [caption.words for caption in corpus.captions]
     lengths = np.fromiter((len(words) for words in sentences), np.int64, len(sentences))
     known = vocabulary.ids
-    strangers = np.fromiter((sum(w not in known for w in words) for words in sentences), np.int64, len(sentences))
+    unknown = np.fromiter((sum(w not in known for w in words) for words in sentences), np.int64, len(sentences))
     long_enough = lengths >= filters.least_words
-    mostly_known = strangers <= filters.most_unknown * lengths
+    mostly_known = unknown <= filters.most_unknown * lengths
     if filters.needs_concept:
         with_concept = np.fromiter((bool(dictionary.of_sentence(w)) for w in sentences), np.bool_, len(sentences))
     else:
@@ -139,27 +140,27 @@ def _check_packs(images: Pack, corpus: Pack, folder: Path) -> None:
         raise InputError(f"{images.folder} has no images; give the image pack first and the corpus second.")
     if (corpus.owner >= 0).any():
         raise InputError(
-            f"{corpus.folder} has captions of images; a corpus for learning without pairs must be prepared "
-            "as text alone (`tellapart prepare FILE --format corpus`)."
+            f"{corpus.folder} has captions of images; prepare the corpus from text alone.",
+            Step("prepare", "FILE", out="PACK", format="corpus"),
         )
     if Path(folder).resolve() in (images.folder.resolve(), corpus.folder.resolve()):
         raise InputError(f"{folder} is one of the packs to join; give the joined pack another folder.")
 
 
 def _corpus_captions(corpus: Pack, kept: np.ndarray, held_out: float) -> list[Caption]:
-    """The kept sentences in train and val: as the corpus itself has it, or by a fixed random draw where it has no
-    val."""
+    """The kept sentences in train and val: as the corpus splits them, or at random if it has no val."""
     rows, read = np.flatnonzero(kept), corpus.captions
-    apart = {row for row in rows.tolist() if read[row].split == "val"}
-    if not apart:
-        apart = set(np.random.default_rng(0).permutation(rows)[: round(held_out * len(rows))].tolist())
+    validation = {row for row in rows.tolist() if read[row].split == "val"}
+    if not validation:
+        validation = set(np.random.default_rng(0).permutation(rows)[: round(held_out * len(rows))].tolist())
     return [
-        Caption(NO_IMAGE, read[row].text, read[row].words, "val" if row in apart else "train") for row in rows.tolist()
+        Caption(NO_IMAGE, read[row].text, read[row].words, "val" if row in validation else "train")
+        for row in rows.tolist()
     ]
 
 
 def _scored_captions(images: Pack) -> list[Caption]:
-    """Captions of test images only: metrics compare with them, and nothing else ever sees them."""
+    """Captions of test images only, for metrics to compare with."""
     test = {row for row, image in enumerate(images.images) if image.split == SCORED_SPLIT}
     return [
         Caption(caption.image, caption.text, caption.words, SCORED_SPLIT)

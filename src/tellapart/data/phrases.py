@@ -1,8 +1,7 @@
-"""Joining Flickr30k Entities to a pack: its sentences to our captions, its phrases to our words.
+"""Placing the phrases of Flickr30k Entities on the words of a pack's captions.
 
-The data set's sentences are edited copies of the captions, in another order ("grey" is "gray", "near by" is "nearby").
-So equal word lists are matched first, the rest by how alike they are, and phrases are carried over along an alignment
-of the words.
+The sentences of Entities are edited copies of the captions in another order ("grey" is "gray", "near by" is "nearby").
+So equal word lists are matched first, the others by similarity, and phrases follow an alignment of the words.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from tellapart.data.readers.source import Skipped
 from tellapart.text.rules import TextRules
 from tellapart.text.tokens import Word
 
-ALIKE = 0.5
-"""Share of words two sentences must have in common to be taken for the same one."""
+LEAST_SIMILARITY = 0.5
+"""Smallest similarity of a sentence and the caption it is matched to."""
 
 
 def join_phrases(
@@ -26,7 +25,7 @@ def join_phrases(
     captions_of: Mapping[int, list[int]],
     rules: TextRules,
 ) -> tuple[list[Phrase], list[Skipped]]:
-    """Phrases of all captions. `entities` and `captions_of` are keyed by image row."""
+    """Phrases of all captions, and what could not be placed. `entities` and `captions_of` are keyed by image row."""
     phrases: list[Phrase] = []
     skipped: list[Skipped] = []
     for image, annotated in entities.items():
@@ -37,7 +36,7 @@ def join_phrases(
         for number, sentence in enumerate(annotated.sentences):
             where = f"{annotated.where}, line {number + 1}"
             if number not in pairs:
-                reason = "no caption of the image is like it, so its phrases are left out"
+                reason = "no caption of the image is similar to it; its phrases are skipped"
                 skipped.append(Skipped("unmatched sentence", sentence.text[:60], where, reason))
                 continue
             row = rows[pairs[number]]
@@ -46,7 +45,7 @@ def join_phrases(
                 span = _span(mention, sentences[number], places)
                 if span is None:
                     item = sentence.text[mention.start : mention.end]
-                    reason = f"none of its words is left in '{' '.join(captions[row].words)}'"
+                    reason = f"none of its words is in '{' '.join(captions[row].words)}'"
                     skipped.append(Skipped("phrase without words", item, where, reason))
                     continue
                 boxes = annotated.boxes.get(mention.entity, ())
@@ -56,7 +55,7 @@ def join_phrases(
 
 
 def match_sentences(sentences: Sequence[Sequence[str]], captions: Sequence[Sequence[str]]) -> dict[int, int]:
-    """{sentence: caption}, one to one: equal ones first, then the most alike."""
+    """{sentence: caption}, one to one: equal ones first, then the most similar."""
     pairs: dict[int, int] = {}
     free = list(range(len(captions)))
     for number, words in enumerate(sentences):
@@ -65,7 +64,7 @@ def match_sentences(sentences: Sequence[Sequence[str]], captions: Sequence[Seque
             pairs[number] = same
             free.remove(same)
     left = [number for number in range(len(sentences)) if number not in pairs]
-    alike = sorted(
+    similar = sorted(
         (
             (SequenceMatcher(None, sentences[number], captions[c], autojunk=False).ratio(), -number, -c)
             for number in left
@@ -73,15 +72,15 @@ def match_sentences(sentences: Sequence[Sequence[str]], captions: Sequence[Seque
         ),
         reverse=True,
     )
-    for ratio, number, c in alike:
-        if ratio >= ALIKE and -number not in pairs and -c in free:
+    for ratio, number, c in similar:
+        if ratio >= LEAST_SIMILARITY and -number not in pairs and -c in free:
             pairs[-number] = -c
             free.remove(-c)
     return pairs
 
 
 def align(words: Sequence[str], caption: Sequence[str]) -> list[tuple[int, int] | None]:
-    """For each word of the sentence, the caption's words first … last - 1 that stand for it; None where nothing does.
+    """For each word of the sentence, the words first … last - 1 of the caption that stand for it, or None.
 
     >>> align(["a", "sheepdog", "runs"], ["a", "sheep", "dog", "runs"])
     [(0, 1), (1, 3), (3, 4)]

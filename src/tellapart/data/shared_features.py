@@ -1,4 +1,4 @@
-"""Features that two packs of the same images have in common: finished ones never change, so one copy will do."""
+"""Sharing features between packs of the same images. Finished features never change, so one copy is enough."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tellapart.data.pack import Pack
 
 
 def share_features(pack: Pack, folder: Path) -> None:
-    """All features of a pack into the folder of another: hard links where the disk allows, else copies."""
+    """Put all features of a pack into the folder of another: hard links if the disk allows them, else copies."""
     for name in pack.feature_names():
         own = pack.feature_folder(name)
         shutil.copytree(own, folder / own.relative_to(pack.folder), copy_function=_link_or_copy)

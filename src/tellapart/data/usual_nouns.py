@@ -1,7 +1,7 @@
-"""Which vocabulary words are usually nouns: for sentences that a model wrote and no tagger has read.
+"""Which vocabulary words are usually nouns, for generated captions, which no tagger has read.
 
-A word is a noun when more than half of its occurrences in the pack's captions are marked as one. Released code tags
-generated sentences with nltk instead; this needs no tagger where the model is trained, and works on word ids alone.
+A word is a noun if more than half of its occurrences in the pack's captions are marked as one. Released code tags
+generated captions with nltk instead; this needs no tagger during training, only word ids.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tellapart.text.vocabulary import SPECIAL
 
 
 def usual_nouns(pack: Pack) -> np.ndarray:
-    """[V] bool."""
+    """[V] bool, True for words that are usually nouns."""
     words = len(pack.vocabulary)
     nouns = np.asarray(pack.column("nouns").values, dtype=np.float64)
     tokens = np.asarray(pack.tokens)

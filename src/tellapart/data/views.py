@@ -1,7 +1,7 @@
-"""How images are looked at: as they are, or, in training, mirrored and cut at random, as pixels or as features.
+"""Views of images: unchanged, or mirrored and cropped at random in training, as pixels or as features.
 
-What is random comes from the batch's own seed and the image's row alone. So a resumed run sees what the whole one
-would have seen, and two processes see what one would have.
+Randomness depends only on the seed of the batch and the row of the image. So a resumed run, or a run in two processes,
+uses the same views as an uninterrupted run in one process.
 """
 
 from __future__ import annotations
@@ -19,39 +19,40 @@ from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
 
 RATIO = 4 / 3
-"""A random part is at most this much wider than high, or higher than wide, beside the whole image's own shape."""
+"""Largest ratio of width to height, or height to width, of a random crop relative to the whole image."""
 
 
 @dataclass(frozen=True)
 class Views:
-    """Which liberties a stage takes with its images."""
+    """How a stage shows its images."""
 
     pixels: int = 0
-    """Side of the square of pixels that batches bring; 0: none."""
+    """Side in pixels of the square images in batches; 0: no pixels."""
     cut: float = 1.0
-    """Least share of the image's area in a random part of it; 1: no cutting."""
+    """Smallest share of the image's area in a random crop; 1: no crops."""
     flip: bool = False
-    """Half of the images are mirrored."""
+    """Mirror half of the images."""
 
     @property
     def random(self) -> bool:
+        """Whether views differ from batch to batch."""
         return self.flip or (self.pixels > 0 and self.cut < 1)
 
 
-AS_THEY_ARE = Views()
+UNCHANGED = Views()
 
 
 @dataclass(frozen=True)
 class View:
-    """One image seen once."""
+    """How one image is shown in one batch."""
 
     mirrored: bool = False
     part: tuple[float, float, float, float] | None = None
-    """x1 y1 x2 y2 in fractions of the image; None is the middle, as evaluation sees it."""
+    """x1 y1 x2 y2 in fractions of the image; None is the centre, as in evaluation."""
 
 
 def sample_views(views: Views, rows: np.ndarray, seed: Sequence[int] | None) -> list[View]:
-    """How each image is seen in the batch with this seed; None: as it is."""
+    """The view of each image in the batch with this seed; None: unchanged."""
     if seed is None or not views.random:
         return [View()] * len(rows)
     return [_view(views, np.random.default_rng([*seed, int(row)])) for row in rows]
@@ -68,22 +69,23 @@ def _view(views: Views, random: np.random.Generator) -> View:
 
 
 class PixelReader:
-    """Opens images of a pack as uint8 squares, several at a time."""
+    """Reads images of a pack as uint8 squares, in parallel."""
 
     def __init__(self, pack: Pack, views: Views) -> None:
         if pack.images and not any(image.file for image in pack.images):
-            raise InputError(f"{pack.folder} has features but no image files, and this recipe reads pixels.")
+            raise InputError(f"{pack.folder} has no image files, only features, but this recipe reads pixels.")
         self.pack, self.views = pack, views
         self.pool = ThreadPoolExecutor(thread_name_prefix="pixels")
 
-    def read(self, rows: np.ndarray, seen: Sequence[View]) -> Tensor:  # [I, 3, S, S] uint8
+    def read(self, rows: np.ndarray, seen: Sequence[View]) -> Tensor:
+        """Pixels [I, 3, S, S] uint8 of the images at these rows."""
         side = self.views.pixels
         if not len(rows):
             return torch.zeros(0, 3, side, side, dtype=torch.uint8)
         return torch.stack(list(self.pool.map(self._one, rows.tolist(), seen)))
 
     def _one(self, row: int, view: View) -> Tensor:
-        # Pillow is wanted only here: stages that read features train without it.
+        # Imported here so that stages that read features train without Pillow.
         from tellapart.images.decoding import read_middle, read_part
 
         path, side = self.pack.image_path(row), self.views.pixels

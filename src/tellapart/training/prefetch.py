@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from tellapart.core.distributed import group
 from tellapart.core.types import Batch
-from tellapart.data.batches import Batches, made_ahead
+from tellapart.data.batches import Batches, background_results
 from tellapart.data.sampling import Draw, share_of_rank
 
 Item = TypeVar("Item")
@@ -18,7 +18,9 @@ Item = TypeVar("Item")
 def prefetch(batches: Batches, draws: list[Draw]) -> Iterator[Batch]:
     """This process's share of each drawn batch, made in the background."""
     us, owner = group(), batches.pack.owner
-    return made_ahead([partial(make_batch, batches, share_of_rank(draw, owner, us.rank, us.world)) for draw in draws])
+    return background_results(
+        [partial(make_batch, batches, share_of_rank(draw, owner, us.rank, us.world)) for draw in draws]
+    )
 
 
 def make_batch(batches: Batches, draw: Draw) -> Batch:
