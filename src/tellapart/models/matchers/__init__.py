@@ -5,6 +5,7 @@ To add one, write a file with a settings class that has `build(inputs)`, and add
 
 from typing import Any
 
+from tellapart.models.matchers.dual_encoder import DualEncoder
 from tellapart.models.matchers.ltd_baseline import LTDBaseline
 from tellapart.models.matchers.pooled import Pooled
 from tellapart.models.matchers.pretrained import Pretrained
@@ -20,5 +21,6 @@ MATCHERS: dict[str, Any] = {
     "vsrn": VSRN,
     "tern": TERN,
     "pooled": Pooled,
+    "dual-encoder": DualEncoder,
     "pretrained": Pretrained,
 }

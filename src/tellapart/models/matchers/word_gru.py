@@ -1,0 +1,20 @@
+"""A bidirectional GRU over words with max pooling: a text side that shares nothing with pretrained language models."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+
+class WordGru(nn.Module):
+    """Word ids [C, T] and which are real [C, T] -> the largest value over the words [C, 2 * hidden]."""
+
+    def __init__(self, words: int, width: int = 300, hidden: int = 512, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.width = 2 * hidden
+        self.words = nn.Embedding(words, width, padding_idx=0)
+        self.gru = nn.GRU(width, hidden, batch_first=True, bidirectional=True)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        read, _ = self.gru(self.dropout(self.words(tokens)))  # [C, T, 2 * hidden]
+        return read.float().masked_fill(~mask.unsqueeze(-1), -1e4).amax(1)

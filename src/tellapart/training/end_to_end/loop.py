@@ -1,0 +1,181 @@
+"""The training loop of the joint model: batches drawn on the device, a schedule that ends on time, and no surprises.
+
+Progress is the larger of steps done and time spent, so that the learning rate reaches its end whenever the time is up.
+A step that runs out of memory halves the batch; a compiled step that fails is repeated without compilation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tellapart.training.end_to_end.average import Average
+from tellapart.training.end_to_end.drawing import CaptionTable, Rows
+from tellapart.training.end_to_end.joint import JointModel, LossWeights, Parts, joint_loss
+from tellapart.training.end_to_end.optimiser import Rates, learning_rate_factor, optimiser
+from tellapart.training.end_to_end.pixels import Crops, PixelStore, resample
+
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the joint model is trained."""
+
+    size: int = 260
+    """Pixels of a side at the backbone's input."""
+    batch: int = 512
+    seconds: float = 400.0
+    """When the schedule ends; whichever of this and most_steps comes first."""
+    most_steps: int = 1_000_000
+    warm_up: int = 300
+    matched: int = 2
+    """Captions per image in the contrastive loss."""
+    described: int = 5
+    """Captions per image in the likelihood."""
+    average: float = 0.999
+    clip: float = 1.0
+    least_area: float = 0.6
+    compiled: bool = True
+    checkpoint_seconds: float = 150.0
+    log_every: int = 20
+    weights: LossWeights = field(default_factory=LossWeights)
+    rates: Rates = field(default_factory=Rates)
+
+
+def mixed_precision(device: torch.device) -> AbstractContextManager:
+    """bfloat16 where the device is a GPU; float32 on a CPU."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
+
+
+class Training:
+    """A model in training with its optimiser, its average and its compiled parts."""
+
+    def __init__(
+        self,
+        model: JointModel,
+        store: PixelStore,
+        texts: CaptionTable,
+        words: CaptionTable,
+        settings: Settings,
+        log: Log,
+    ) -> None:
+        self.model, self.store, self.texts, self.words = model, store, texts, words
+        self.settings, self.log, self.batch = settings, log, settings.batch
+        self.device = store.pixels.device
+        self.fused = self.device.type == "cuda"
+        self.optimiser = optimiser(model, settings.rates, self.fused)
+        self.average = Average(model, settings.average)
+        self.parts = Parts.of(model, settings.weights, settings.compiled)
+
+    def warm(self) -> None:
+        """Compile by running a batch forward and backward, and keep compilation only where it is faster.
+
+        Weights and statistics stay as they are.
+        """
+        before = {name: value.clone() for name, value in self.model.named_buffers()}
+        self.model.train()
+        begin = time.monotonic()
+        took = self._timed()
+        self.log(f"first steps took {time.monotonic() - begin:.1f} s; then {took:.3f} s per step of {self.batch}")
+        if self.parts.compiled:
+            compiled, self.parts = self.parts, Parts.of(self.model, self.settings.weights, compiled=False)
+            plain = self._timed()
+            self.log(f"seconds per step: compiled {took:.3f}, not compiled {plain:.3f}")
+            if took < plain:
+                self.parts = compiled
+        with torch.no_grad():
+            for name, value in self.model.named_buffers():
+                value.copy_(before[name])
+
+    def _timed(self, steps: int = 3) -> float:
+        """Seconds per forward and backward pass after two passes that do not count."""
+        rows = torch.arange(self.batch, device=self.device) % len(self.store.pixels)
+        begin = time.monotonic()
+        for number in range(steps + 2):
+            if number == 2:
+                self._synchronise()
+                begin = time.monotonic()
+            self._guarded(lambda: self._losses(rows[: self.batch])["loss"].backward())
+            self.optimiser.zero_grad(set_to_none=True)
+        self._synchronise()
+        return (time.monotonic() - begin) / steps
+
+    def _synchronise(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    def run(self, available: Callable[[], np.ndarray], checkpoint: Callable[[JointModel, int], None]) -> int:
+        """Train until the settings' time or steps are spent; returns the number of steps."""
+        settings, rows = self.settings, Rows(available, self.device)
+        begin = last_log = last_kept = time.monotonic()
+        step, images, epochs = 0, 0, 0.0
+        while True:
+            spent = time.monotonic() - begin
+            progress = max(step / settings.most_steps, spent / settings.seconds)
+            if progress >= 1:
+                return step
+            for group in self.optimiser.param_groups:
+                group["lr"] = group["peak"] * learning_rate_factor(step, progress, settings.warm_up)
+            drawn = rows.draw(self.batch, ask=step % 50 == 0)
+            losses = self._guarded(lambda drawn=drawn: self._step(drawn))  # type: ignore[misc]
+            step, images = step + 1, images + len(drawn)
+            epochs += len(drawn) / max(len(rows.order), 1)
+            if losses is not None and (step % settings.log_every == 0 or step <= 3):
+                shown = {name: round(float(value), 4) for name, value in losses.items()}  # waits for the device
+                now = time.monotonic()
+                speed = images / max(now - last_log, 1e-6)
+                self.log(
+                    f"step {step} epoch {epochs:.2f} progress {progress:.3f} images/s {speed:.0f} "
+                    f"s/epoch {len(rows.order) / max(speed, 1e-6):.1f} batch {self.batch} {shown}"
+                )
+                last_log, images = now, 0
+            if time.monotonic() - last_kept > settings.checkpoint_seconds and progress < 0.95:
+                checkpoint(self.average.model, step)  # type: ignore[arg-type]
+                last_kept = time.monotonic()
+
+    def _losses(self, rows: Tensor) -> dict[str, Tensor]:
+        settings = self.settings
+        crops = Crops.random(len(rows), self.device, settings.least_area)
+        pixels = resample(self.store.pixels[rows], crops, settings.size)
+        texts = self.texts.draw(rows, crops.flipped, settings.matched)
+        words = self.words.draw(rows, crops.flipped, settings.described)
+        with mixed_precision(self.device):
+            return joint_loss(self.model, self.parts, settings.weights, pixels, texts, words)
+
+    def _step(self, rows: Tensor) -> dict[str, Tensor]:
+        self.model.train()
+        losses = self._losses(rows)
+        losses["loss"].backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        if self.fused:  # a step whose gradient is not finite changes nothing, without waiting for the device
+            self.optimiser.found_inf = (~torch.isfinite(norm)).float().reshape(())  # type: ignore[attr-defined]
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        self.average.update(self.model)
+        return {**{name: value.detach() for name, value in losses.items()}, "norm": norm}
+
+    def _guarded(self, work: Callable):  # type: ignore[no-untyped-def]
+        """The result of the work, or None where it ran out of memory and the batch was halved."""
+        try:
+            return work()
+        except torch.OutOfMemoryError as error:
+            if self.batch <= 8:
+                raise
+            self.batch //= 2
+            self.log(f"out of memory: the batch is now {self.batch} ({str(error)[:120]})")
+        except Exception as error:
+            if not self.parts.compiled:
+                raise
+            self.log(f"compiled step failed, going on without compilation: {type(error).__name__} {str(error)[:300]}")
+            self.parts = Parts.of(self.model, self.settings.weights, compiled=False)
+        self.optimiser.zero_grad(set_to_none=True)
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        return None

@@ -1,0 +1,98 @@
+"""What a drawn caption is worth: CIDEr-D, how surely it finds its image, less the untrue objects it names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tellapart.metrics.captions.token_reward import TokenCider
+from tellapart.models.matchers.dual_encoder import DualEncoderModel
+from tellapart.training.end_to_end.object_words import ObjectWords, untrue_objects
+from tellapart.training.end_to_end.words import WordPieces
+
+
+@dataclass(frozen=True)
+class RewardWeights:
+    """How much each part of the reward counts."""
+
+    cider: float = 1.0
+    retrieval: float = 0.0
+    untrue: float = 0.0
+    least_log_probability: float = -8.0
+    """A caption that finds other images counts no less than this."""
+
+
+class Rewards:
+    """Rewards of captions of images whose references, vectors and look-alikes are on the device.
+
+    Args:
+        cider: built from the references of all rows.
+        vectors: the matcher's image vectors [I, E].
+        neighbours: look-alikes of each image [I, k], rows of `vectors`.
+        named: objects that the references of each image name [I, 80].
+        scale: what cosines are multiplied with, one over the temperature.
+    """
+
+    def __init__(
+        self,
+        cider: TokenCider,
+        matcher: DualEncoderModel,
+        pieces: WordPieces,
+        objects: ObjectWords,
+        vectors: Tensor,
+        neighbours: Tensor,
+        named: Tensor,
+        scale: float,
+    ) -> None:
+        self.cider, self.matcher, self.pieces, self.objects = cider, matcher, pieces, objects
+        self.vectors, self.neighbours, self.named, self.scale = vectors, neighbours, named, scale
+
+    @torch.no_grad()
+    def __call__(self, drawn: Tensor, rows: Tensor, weights: RewardWeights) -> dict[str, Tensor]:
+        """Parts and their weighted sum `reward` [C] for drawn captions [C, T] of images at rows [I], C = k I."""
+        each = len(drawn) // len(rows)
+        owner = rows.repeat_interleave(each)
+        parts = {"cider": self.cider.reward(drawn, owner).float()}
+        reward = weights.cider * parts["cider"]
+        if weights.retrieval:
+            parts["retrieval"] = self.retrieval(drawn, rows).clamp(min=weights.least_log_probability)
+            reward = reward + weights.retrieval * parts["retrieval"]
+        parts["untrue"] = untrue_objects(self.objects(drawn), self.named[owner])
+        return {"reward": reward - weights.untrue * parts["untrue"], **parts}
+
+    def retrieval(self, drawn: Tensor, rows: Tensor) -> Tensor:
+        """[C] log-probability of the own image among its look-alikes and the other images of the batch."""
+        each = len(drawn) // len(rows)
+        pieces = self.pieces(drawn)
+        captions = self.matcher.text_vectors(pieces, pieces > 0).float()  # [C, E]
+        with torch.autocast(captions.device.type, enabled=False):  # bfloat16 is too coarse for cosines
+            return self._own_log_probability(captions, rows, each)
+
+    def _own_log_probability(self, captions: Tensor, rows: Tensor, each: int) -> Tensor:
+        batch = captions @ self.vectors[rows].t()  # [C, I]
+        near = self.vectors[self.neighbours[rows]].repeat_interleave(each, 0)  # [C, k, E]
+        close = torch.einsum("ce,cke->ck", captions, near)
+        place = torch.arange(len(rows), device=rows.device).repeat_interleave(each)
+        own = batch.gather(1, place.unsqueeze(1)).squeeze(1)
+        return self.scale * own - torch.logsumexp(self.scale * torch.cat([batch, close], 1), 1)
+
+
+def leave_one_out(reward: Tensor, each: int) -> Tensor:
+    """Each reward [C] less the mean of the other captions' of its image (Luo 2020, section 2)."""
+    grouped = reward.view(-1, each)
+    others = (grouped.sum(1, keepdim=True) - grouped) / max(each - 1, 1)
+    return (grouped - others).flatten()
+
+
+@torch.no_grad()
+def nearest(vectors: Tensor, count: int, block: int = 4096) -> Tensor:
+    """[I, count] rows of the nearest other vectors by inner product."""
+    found = []
+    for first in range(0, len(vectors), block):
+        scores = vectors[first : first + block] @ vectors.t()
+        own = torch.arange(first, first + len(scores), device=vectors.device)
+        scores.scatter_(1, own.unsqueeze(1), -torch.inf)
+        found.append(scores.topk(count, 1).indices)
+    return torch.cat(found)
