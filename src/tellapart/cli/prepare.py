@@ -57,8 +57,8 @@ class PrepareOptions:
     """Text rules: default, contrastive-captioning, neuraltalk, grounded-captioning, vse, ltd or r2m."""
     lower: bool | None = None
     """Rule: convert to lower case."""
-    words: Literal["ptb", "ptb-marks", "no-punctuation", "letters", "spaces"] | None = None
-    """Rule: how text is split into words."""
+    words: Literal["ptb", "ptb-marks", "no-punctuation", "letters", "spaces", "wordpiece"] | None = None
+    """Rule: how text is split into words; wordpiece needs --vocabulary-from."""
     min_count: int | None = None
     """Rule: words that occur fewer times than this become UNK."""
     max_length: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tellapart.core.errors import InputError
@@ -13,6 +13,7 @@ from tellapart.data.readers.source import NO_NUMBER, Skipped, Source, SourceCapt
 from tellapart.images.checking import Check, check_images
 from tellapart.images.file_index import ImageFileIndex, NamedFiles
 from tellapart.text.rules import TextRules
+from tellapart.text.vocabulary import Vocabulary
 
 
 @dataclass
@@ -40,6 +41,7 @@ def assemble(
     check: Check,
     keep_uncaptioned: bool,
     advance: Advance,
+    vocabulary: Vocabulary | None = None,
 ) -> Assembled:
     result = Assembled(root=source.root.resolve(), skipped=list(source.skipped))
     index = None if not source.images else (NamedFiles if source.by_path else ImageFileIndex)(result.root)
@@ -48,7 +50,7 @@ def assemble(
     if isinstance(index, ImageFileIndex):
         reason = "its name is not UTF-8; rename it"
         result.skipped += [Skipped("bad file name", name, name, reason) for name in sorted(index.misnamed)]
-    captioned = _with_words(source, rules, result)
+    captioned = _with_words(source, rules, vocabulary, result)
     placed = _locate(source, splits[0], index, captioned, keep_uncaptioned, result) if index is not None else []
     checked = check_images([result.root / file for _, _, file in placed], check, advance)
     rows: dict[str, int] = {}
@@ -65,12 +67,16 @@ def assemble(
     return result
 
 
-def _with_words(source: Source, rules: TextRules, result: Assembled) -> list[tuple[SourceCaption, list[str]]]:
+def _with_words(
+    source: Source, rules: TextRules, vocabulary: Vocabulary | None, result: Assembled
+) -> list[tuple[SourceCaption, list[str]]]:
     """Captions with their words."""
-    kept = list(zip(source.captions, rules.split(caption.text for caption in source.captions), strict=True))
+    words = rules.split((caption.text for caption in source.captions), vocabulary)
+    kept = list(zip(source.captions, words, strict=True))
     if rules.max_length is not None:
         at_limit = [caption.text for caption, words in kept if len(words) == rules.max_length]
-        result.cut = sum(len(rules.words_in_place(text)) > rules.max_length for text in at_limit)
+        whole = replace(rules, max_length=None).split(at_limit, vocabulary)
+        result.cut = sum(len(words) > rules.max_length for words in whole)
     return kept
 
 

@@ -54,6 +54,8 @@ def prepare_pack(
     source, out, options = Path(source), Path(out), options or ReaderOptions()
     check_overwrite(out, overwrite)
     rules = preset(rules) if isinstance(rules, str) else rules
+    if rules.needs_vocabulary:  # subwords are neither nouns nor parts of annotated phrases
+        nouns, entities = False, "none" if entities == "auto" else entities
     form = recognise(source, readers) if format == "auto" else format
     if not source.exists():
         raise InputError(f"{source} does not exist; check the path.")
@@ -64,7 +66,7 @@ def prepare_pack(
         add_corpus(Path(corpus), options.encoding, read, splits[1])
     shown = progress and len(read.images) > 0
     with progress_bar(len(read.images), "checking images", enabled=shown) as advance:
-        assembled = assemble(read, rules, splits, check, options.keep_uncaptioned, advance)
+        assembled = assemble(read, rules, splits, check, options.keep_uncaptioned, advance, vocabulary)
 
     folder = source if source.is_dir() else source.parent
     detected = read_extra_detections(detections, options.encoding, folder, assembled)

@@ -38,7 +38,7 @@ class CaptionAttention:
 
 def attends(model: object) -> bool:
     """Whether a captioner attends to the rows of an image: one that reads the image once has no keys in its state."""
-    return isinstance(model, Captioner) and "keys" in getattr(model, "image_state", ())
+    return isinstance(model, Captioner) and any("keys" in name for name in getattr(model, "image_state", ()))
 
 
 @torch.no_grad()

@@ -17,14 +17,16 @@ NOUNS = "nouns"
 TARGETS = "targets-minilm"
 
 
-def as_texts(run: Run, sentences: Sequence[str], device: torch.device | str = "cpu") -> Texts:
-    """Sentences by the run's rules and vocabulary; InputError for one without a known word."""
+def as_texts(
+    run: Run, sentences: Sequence[str], device: torch.device | str = "cpu", allow_unknown: bool = False
+) -> Texts:
+    """Sentences by the run's rules and vocabulary; InputError for one without a known word, unless allowed."""
     names = {field.name for field in fields(TextRules)}
     rules = TextRules(**{key: value for key, value in run.data.get("rules", {}).items() if key in names})
-    words = rules.split(sentences)
+    words = rules.split(sentences, run.vocabulary)
     ids = [run.vocabulary.encode(row) for row in words]
     for sentence, row in zip(sentences, ids):
-        if all(token == UNK for token in row):
+        if not allow_unknown and all(token == UNK for token in row):
             raise InputError(f"The matcher knows no word of '{sentence}'; use other words.")
     longest = max(map(len, ids), default=0) + 2
     tokens = torch.tensor([[START, *row, END, *[PAD] * (longest - len(row) - 2)] for row in ids])  # [C, T]

@@ -10,6 +10,10 @@ from typing import Any, Literal
 from tellapart.core.errors import InputError
 from tellapart.text.tokens import SPLITTERS, Word, normal, split_all
 from tellapart.text.vocabulary import Vocabulary
+from tellapart.text.wordpiece import split_pieces
+
+WORD_PIECE = "wordpiece"
+WORD_RULES = (*SPLITTERS, WORD_PIECE)
 
 
 @dataclass(frozen=True)
@@ -18,8 +22,8 @@ class TextRules:
 
     lower: bool = True
     """Turn capitals into small letters."""
-    words: Literal["ptb", "ptb-marks", "no-punctuation", "letters", "spaces"] = "ptb"
-    """What is a word; see tellapart.text.tokens."""
+    words: Literal["ptb", "ptb-marks", "no-punctuation", "letters", "spaces", "wordpiece"] = "ptb"
+    """What is a word: a splitter of tellapart.text.tokens, or wordpiece, the subwords of a given vocabulary."""
     min_count: int = 5
     """Words seen fewer times than this become UNK. 0 and 1 keep all."""
     max_length: int | None = None
@@ -34,22 +38,38 @@ class TextRules:
     """Keep the words of all detector labels, however rare."""
 
     def __post_init__(self) -> None:
-        if self.words not in SPLITTERS:
-            raise InputError(f"There is no word rule '{self.words}'; choose one of {', '.join(SPLITTERS)}.")
+        if self.words not in WORD_RULES:
+            raise InputError(f"There is no word rule '{self.words}'; choose one of {', '.join(WORD_RULES)}.")
         if self.max_length is not None and self.max_length < 1:
             raise InputError(f"The longest caption must have at least one word, not {self.max_length}.")
         if not 0 <= self.max_unknown <= 1:
             raise InputError(f"The largest share of UNK lies between 0 and 1, not {self.max_unknown}.")
 
-    def split(self, texts: Iterable[str]) -> list[list[str]]:
-        """The words of each sentence, cut to `max_length`."""
-        rows = split_all(texts, self.words, self.lower)
+    @property
+    def needs_vocabulary(self) -> bool:
+        """Whether texts can only be split with a vocabulary at hand."""
+        return self.words == WORD_PIECE
+
+    def split(self, texts: Iterable[str], vocabulary: Vocabulary | None = None) -> list[list[str]]:
+        """The words of each sentence, cut to `max_length`; the rule wordpiece needs the vocabulary."""
+        if self.needs_vocabulary:
+            rows = split_pieces(texts, self._given(vocabulary))
+        else:
+            rows = split_all(texts, self.words, self.lower)
         return rows if self.max_length is None else [row[: self.max_length] for row in rows]
 
     def words_in_place(self, text: str) -> list[Word]:
         """The words of one sentence with their places in it, not cut."""
+        if self.needs_vocabulary:
+            raise InputError("Subwords have no places in the text; use another word rule for data with phrases.")
         found = SPLITTERS[self.words].words(normal(text))
         return [Word(word.text.lower(), word.start, word.end) for word in found] if self.lower else found
+
+    @staticmethod
+    def _given(vocabulary: Vocabulary | None) -> Vocabulary:
+        if vocabulary is None:
+            raise InputError("The word rule wordpiece needs a vocabulary of subwords; give that of a run.")
+        return vocabulary
 
     def build_vocabulary(self, sentences: Iterable[Sequence[str]], always: Iterable[str] = ()) -> Vocabulary:
         """Words by falling count, ties by letter; `always` are words kept whatever their count."""
