@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_folder, atomic_path, read_json, write_json
@@ -29,6 +29,7 @@ from tellapart.data.pack import Pack
 from tellapart.models.inputs import ModelInputs
 from tellapart.runs.bundled import run_folder
 from tellapart.runs.old_names import renamed_weights
+from tellapart.runs.quantised import quantise, restore
 from tellapart.runs.recipe import Recipe, Stage
 from tellapart.runs.registry import recipe_from_plain, to_plain
 from tellapart.text.vocabulary import Vocabulary
@@ -60,25 +61,33 @@ def save_weights(model: nn.Module, path: Path) -> None:
 
 
 def load_weights(model: nn.Module, path: Path) -> None:
-    """Read weights into a model; half precision is widened to the model's own."""
-    model.load_state_dict(renamed_weights(load_file(path)))
+    """Read weights into the model; those stored in fewer bits get the model's own precision."""
+    model.load_state_dict(renamed_weights(restore(load_file(path))))
 
 
-def slim_run(folder: Path | str, out: Path) -> Path:
-    """Copy a finished run with float16 weights of its last stage, without its log and earlier stages; returns `out`."""
+def slim_run(folder: Path | str, out: Path, bits: int = 16) -> Path:
+    """A copy of a finished run to share: weights of the last stage in 16 or 8 bits, no log, no earlier stages."""
     folder = run_folder(folder)
-    open_run(folder)  # raises if this is not a finished run
-    weights = {}
-    for name, value in renamed_weights(load_file(folder / "model.safetensors")).items():
-        half = value.half() if value.is_floating_point() else value
-        if not torch.equal(torch.isfinite(half), torch.isfinite(value)):
-            raise InputError(f"{folder}: the weights '{name}' are too large for float16.")
-        weights[name] = half.contiguous()
+    open_run(folder)  # raises if the run is not finished
+    weights = renamed_weights(restore(load_file(folder / "model.safetensors")))
+    if bits not in (8, 16):
+        raise InputError(f"`bits` must be 8 or 16, not {bits}.")
+    stored = quantise(weights) if bits == 8 else _halved(weights, folder)
     with atomic_folder(out) as partial:
         for name in ("recipe.json", "vocabulary.json", "data.json"):
             shutil.copyfile(folder / name, partial / name)
-        save_file(weights, partial / "model.safetensors")
+        save_file(stored, partial / "model.safetensors")
     return out
+
+
+def _halved(weights: dict[str, Tensor], folder: Path) -> dict[str, Tensor]:
+    halved = {}
+    for name, value in weights.items():
+        half = value.half() if value.is_floating_point() else value
+        if not torch.equal(torch.isfinite(half), torch.isfinite(value)):
+            raise InputError(f"{folder}: the weights '{name}' are too large for float16.")
+        halved[name] = half.contiguous()
+    return halved
 
 
 def stage_path(folder: Path, stage: str) -> Path:
