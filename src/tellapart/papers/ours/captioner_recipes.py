@@ -10,6 +10,7 @@ from typing import Any
 
 from tellapart.data.sampling import Sampling
 from tellapart.models.captioners.adaptive_attention import AdaptiveAttention
+from tellapart.models.captioners.transformer import Transformer
 from tellapart.models.captioners.up_down import UpDown
 from tellapart.objectives.likelihood import Likelihood
 from tellapart.objectives.rewards import Rewards
@@ -72,5 +73,12 @@ RECIPES = (
         about="tell-averaged with AdaptiveAttention in Up-Down's place.",
         features="grid",
         stages=(words_stage(AdaptiveAttention(scaling="layer", tied=True)), REWARD),
+    ),
+    Recipe(
+        name="transformer",
+        paper=PAPER,
+        about="A transformer over grid cells: likelihood, then self-critical on CIDEr-D.",
+        features="grid",
+        stages=(words_stage(Transformer(width=256, heads=4, feed_forward=1024, dropout=0.3)), REWARD),
     ),
 )

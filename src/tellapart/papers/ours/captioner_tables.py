@@ -71,16 +71,16 @@ FROM_COCO = Table(
     title="The package's captioner, which learned from 87,000 images of COCO, tuned on a smaller pack",
     columns=(*TEXT_METRICS, *SELF_RETRIEVAL),
     rows=(
-        table_row("tuned by likelihood", "tell-from-coco-mle"),
-        table_row("then self-critical", "tell-from-coco"),
-        table_row("more dropout, likelihood", "tell-from-coco-mle", FORGETFUL),
-        table_row("more dropout, then self-critical, longer", "tell-from-coco", (*FORGETFUL, *LONGER)),
+        table_row("tuned by likelihood", "tell-from-coco-adaptive-mle"),
+        table_row("then self-critical", "tell-from-coco-adaptive"),
+        table_row("more dropout, likelihood", "tell-from-coco-adaptive-mle", FORGETFUL),
+        table_row("more dropout, then self-critical, longer", "tell-from-coco-adaptive", (*FORGETFUL, *LONGER)),
         table_row(
             "more dropout, mirrored, then self-critical, longer",
-            "tell-from-coco",
+            "tell-from-coco-adaptive",
             (*FORGETFUL, *LONGER, *MIRRORED),
         ),
-        table_row("the same without COCO, by likelihood", "tell-from-coco-mle", ("mle.start=fresh", "mle.epochs=20")),
+        table_row("the same without COCO, by likelihood", "tell-from-coco-adaptive-mle", ("mle.start=fresh", "mle.epochs=20")),
     ),
     claims=(
         Claim(
