@@ -155,6 +155,11 @@ def open_or_make(where: str, about: About) -> Store:
 def check_matcher(store: Store, fingerprint: str, matcher: str) -> None:
     """Raise an InputError if another matcher made the index."""
     if store.about.fingerprint != fingerprint:
+        if store.about.matcher == matcher:
+            raise InputError(
+                f"The index {store.where} was made by an earlier version of {matcher}: their vectors cannot be "
+                "compared. Index the photos again, at a new path."
+            )
         raise InputError(
             f"The index {store.where} was made by another matcher ({store.about.matcher}) than {matcher}: their "
             "vectors cannot be compared. Give that one as `matcher`, or make a new index."

@@ -80,7 +80,9 @@ FROM_COCO = Table(
             "tell-from-coco-adaptive",
             (*FORGETFUL, *LONGER, *MIRRORED),
         ),
-        table_row("the same without COCO, by likelihood", "tell-from-coco-adaptive-mle", ("mle.start=fresh", "mle.epochs=20")),
+        table_row(
+            "the same without COCO, by likelihood", "tell-from-coco-adaptive-mle", ("mle.start=fresh", "mle.epochs=20")
+        ),
     ),
     claims=(
         Claim(

@@ -1,7 +1,7 @@
 """Recipes of the two bundled models, and of tuning them on a smaller pack.
 
-The bundled weights were trained together with their backbone by `tellapart.training.end_to_end`. These recipes train the
-same models on features of a pack, where the backbone stays as it is.
+The bundled weights were trained together with their backbone by `tellapart.training.end_to_end`. These recipes
+train the same models on features of a pack, where the backbone stays as it is.
 """
 
 from __future__ import annotations
