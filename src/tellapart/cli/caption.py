@@ -16,6 +16,7 @@ from tellapart.images.folders import FoundPhotos, find_some_photos
 from tellapart.images.formats import image_suffixes
 from tellapart.images.opening import UnreadableImage
 from tellapart.inference.caption_generator import NEIGHBOURS
+from tellapart.inference.caption_settings import CaptionSettings
 from tellapart.inference.captioning import load_captioner
 
 
@@ -71,9 +72,7 @@ def caption(options: CaptionOptions) -> Captions:
     _check(options)
     found = find_some_photos(options.photos, sys.stdin)
     _check_drawing(options.show_attention, found)
-    captioner = load_captioner(options.captioner, options.device, options.workers)
-    stream = captioner.stream(
-        found.photos,
+    settings = CaptionSettings(
         against=options.against,
         neighbours=options.neighbours,
         weight=options.weight,
@@ -83,6 +82,8 @@ def caption(options: CaptionOptions) -> Captions:
         batch_size=options.batch,
         progress=not options.quiet,
     )
+    captioner = load_captioner(options.captioner, options.device, options.workers)
+    stream = captioner.stream(found.photos, settings)
     captions: list[CaptionedPhoto] = []
     skipped = list(found.faults)
     with Outputs(options.show_attention, options.sidecar, options.csv, options.overwrite,

@@ -26,12 +26,14 @@ from tellapart.inference.caption_generator import (
     GeneratedCaptions,
     open_caption_generator,
 )
+from tellapart.inference.caption_settings import CaptionSettings, MatcherOrRun, OtherImages
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.judge import judge_for
 from tellapart.inference.matching import PhotoMatcher
 from tellapart.runs.bundled import run_name
 from tellapart.runs.run import Run, open_run
 
+DEFAULT_SETTINGS = CaptionSettings()
 Batch = tuple[list[int], Images | None, GeneratedCaptions | None, dict[int, str]]
 """Positions of images, their features and captions, and the faults of those that could not be read."""
 
@@ -44,26 +46,26 @@ class PhotoCaptioner:
 
     @overload
     def caption(  # type: ignore[overload-overlap]
-        self, images: ImageInput, *, against: ImageInput | Iterable[ImageInput] | None = None, neighbours: int = ...,
-        weight: float = ..., matcher: PhotoMatcher | str | os.PathLike[str] | None = None, attention: bool = False,
-        beam: int = 0, batch_size: int = 32, progress: bool = False,
+        self, images: ImageInput, *, against: OtherImages | None = None, neighbours: int = NEIGHBOURS,
+        weight: float = 0.5, matcher: MatcherOrRun | None = None, attention: bool = False, beam: int = 0,
+        batch_size: int = 32, progress: bool = False,
     ) -> Caption: ...  # fmt: skip
 
     @overload
     def caption(
-        self, images: Iterable[ImageInput], *, against: ImageInput | Iterable[ImageInput] | None = None,
-        neighbours: int = ..., weight: float = ..., matcher: PhotoMatcher | str | os.PathLike[str] | None = None,
-        attention: bool = False, beam: int = 0, batch_size: int = 32, progress: bool = False,
+        self, images: Iterable[ImageInput], *, against: OtherImages | None = None, neighbours: int = NEIGHBOURS,
+        weight: float = 0.5, matcher: MatcherOrRun | None = None, attention: bool = False, beam: int = 0,
+        batch_size: int = 32, progress: bool = False,
     ) -> list[Caption]: ...  # fmt: skip
 
     def caption(
         self,
         images: ImageInput | Iterable[ImageInput],
         *,
-        against: ImageInput | Iterable[ImageInput] | None = None,
+        against: OtherImages | None = None,
         neighbours: int = NEIGHBOURS,
         weight: float = 0.5,
-        matcher: PhotoMatcher | str | os.PathLike[str] | None = None,
+        matcher: MatcherOrRun | None = None,
         attention: bool = False,
         beam: int = 0,
         batch_size: int = 32,
@@ -83,99 +85,71 @@ class PhotoCaptioner:
         True
         """
         given, one = as_images(images)
-        stream = self.stream(
-            given, against=against, neighbours=neighbours, weight=weight, matcher=matcher, attention=attention,
-            beam=beam, batch_size=batch_size, progress=progress,
-        )  # fmt: skip
+        settings = CaptionSettings(against, neighbours, weight, matcher, attention, beam, batch_size, progress)
         captions: list[Caption] = []
-        for result in stream:
+        for result in self.stream(given, settings):
             if isinstance(result, UnreadableImage):
                 raise result
             captions.append(result)
         return captions[0] if one else captions
 
     def stream(
-        self,
-        images: ImageInput | Iterable[ImageInput],
-        *,
-        against: ImageInput | Iterable[ImageInput] | None = None,
-        neighbours: int = NEIGHBOURS,
-        weight: float = 0.5,
-        matcher: PhotoMatcher | str | os.PathLike[str] | None = None,
-        attention: bool = False,
-        beam: int = 0,
-        batch_size: int = 32,
-        progress: bool = False,
+        self, images: ImageInput | Iterable[ImageInput], settings: CaptionSettings = DEFAULT_SETTINGS
     ) -> Iterator[Caption | UnreadableImage]:
         """Captions in the order of the images, as soon as they are generated; the error of an unreadable image.
 
-        Memory does not grow with the number of images. The arguments are those of `caption`.
+        Memory does not grow with the number of images.
         """
-        self._check(neighbours, weight, attention, beam, batch_size, against is None and matcher is not None)
+        if settings.attention and not self.generator.attends:
+            raise InputError(
+                f"{self.generator.run.folder} encodes the whole image at once, so its words have no attention; use a "
+                "captioner such as adaptive-attention or tell-averaged, trained on a grid or regions."
+            )
         given, _ = as_images(images)
-        shown = Progress(enabled=progress)
-        if against is None:
-            batches = self._likeliest(given, beam or BEAM, batch_size)
+        progress = Progress(enabled=settings.progress)
+        if settings.against is None:
+            batches = self._likeliest(given, settings)
         else:
-            others = Neighbourhood(given, against, self.extractor, batch_size, shown)
-            judge = None if matcher is None else judge_for(self.generator, self._matcher_run(matcher))
-            batches = others.batches(self.generator, beam or DISTINCTIVE_BEAM, neighbours, weight, judge)
-        return shown.track(self._captions(batches, given, attention), len(given), "captioning")
+            others = Neighbourhood(given, settings.against, self.extractor, settings.batch_size, progress)
+            judge = None if settings.matcher is None else judge_for(self.generator, self._run_of(settings.matcher))
+            beam = settings.beam or DISTINCTIVE_BEAM
+            batches = others.batches(self.generator, beam, settings.neighbours, settings.weight, judge)
+        return progress.track(self._captions(batches, given, settings.attention), len(given), "captioning")
 
     @functools.cached_property
     def extractor(self) -> FeatureExtractor:
         """The backbone, loaded when the first image is captioned."""
         return FeatureExtractor(self.generator.spec, self.device, self.workers)
 
-    def _likeliest(self, images: list[ImageInput], beam: int, batch_size: int) -> Iterator[Batch]:
-        for extracted in self.extractor.extract(images, batch_size):
-            captions = self.generator.generate(extracted.images, beam) if extracted.places else None
+    def _likeliest(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[Batch]:
+        for extracted in self.extractor.extract(images, settings.batch_size):
+            captions = self.generator.generate(extracted.images, settings.beam or BEAM) if extracted.places else None
             yield extracted.places, extracted.images, captions, extracted.faults
 
     def _captions(
         self, batches: Iterable[Batch], given: list[ImageInput], attention: bool
     ) -> Iterator[Caption | UnreadableImage]:
+        vocabulary = self.generator.run.vocabulary
         for places, images, captions, faults in batches:
-            done: dict[int, Caption | UnreadableImage] = {
+            results: dict[int, Caption | UnreadableImage] = {
                 place: UnreadableImage(f"{fault}.") for place, fault in faults.items()
             }
             for row, place in enumerate(places):
                 assert images is not None and captions is not None
-                drawn = (
-                    attention_of_caption(captions.decoded, images, row, self.generator.run.vocabulary)
-                    if attention
-                    else None
-                )
-                done[place] = Caption(
+                results[place] = Caption(
                     captions.texts[row],
                     captions.log_probability[row],
                     name_of(given[place]),
                     captions.likeliest[row] if captions.likeliest else None,
                     captions.posterior[row] if captions.posterior else None,
-                    drawn,
+                    attention_of_caption(captions.decoded, images, row, vocabulary) if attention else None,
                 )
-            yield from (done[place] for place in sorted(done))
+            yield from (results[place] for place in sorted(results))
 
-    def _matcher_run(self, matcher: PhotoMatcher | str | os.PathLike[str]) -> Run:
+    def _run_of(self, matcher: MatcherOrRun) -> Run:
         if isinstance(matcher, PhotoMatcher):
             return matcher.run
         return open_run(run_name(matcher, "matcher"), device=self.device)
-
-    def _check(
-        self, neighbours: int, weight: float, attention: bool, beam: int, batch_size: int, only_matcher: bool
-    ) -> None:
-        for name, value, least in (("batch_size", batch_size, 1), ("neighbours", neighbours, 1), ("beam", beam, 0)):
-            if value < least:
-                raise InputError(f"`{name}` must be at least {least}, not {value}.")
-        if only_matcher:
-            raise InputError("`matcher` compares captions with other images; give those with `against=FOLDER`.")
-        if not 0 <= weight <= 1:
-            raise InputError(f"`weight` must be between 0 (likeliest) and 1 (most distinctive), not {weight}.")
-        if attention and not self.generator.attends:
-            raise InputError(
-                f"{self.generator.run.folder} encodes the whole image at once, so its words have no attention; use a "
-                "captioner such as adaptive-attention or tell-averaged, trained on a grid or regions."
-            )
 
 
 def load_captioner(model: str | os.PathLike[str] = "bundled", device: str = "auto", workers: int = 0) -> PhotoCaptioner:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -20,18 +18,16 @@ from tellapart.inference.matching import PhotoMatcher, load_matcher
 from tellapart.runs.bundled import lasting_name
 from tellapart.search.ann import EXACT_BELOW, NEIGHBOURS, Built, build_if_large, sample_queries
 from tellapart.search.changes import Changes
-from tellapart.search.embedder import Embedder, Embeds, open_embedder
-from tellapart.search.examined import Engine
+from tellapart.search.embedder import Embedder, open_embedder
+from tellapart.search.engines import EngineName, engine_factory
 from tellapart.search.file_facts import content_of
-from tellapart.search.local_engine import local_engine
-from tellapart.search.query import Filters, Found, Searcher, combined
+from tellapart.search.query import Day, Filters, Found, Searcher, as_day, combined
 from tellapart.search.rerank import rerank as reranked
 from tellapart.search.store import Store, check_matcher, open_or_make, open_store, store_exists
 from tellapart.search.table import About
 from tellapart.search.update import update_index
 
 Model = str | os.PathLike[str]
-Day = datetime.date | str
 SHORTLIST = 50
 
 
@@ -49,6 +45,9 @@ class PhotoIndex:
         self.path, self.device, self.workers = path, device, workers
         self._matcher, self._captioner = matcher, captioner
         self._store = open_store(path) if store_exists(path) else None
+        self._searcher: Searcher | None = None
+        self.built: Built | None = None
+        """The approximate index that the last update built."""
 
     def __len__(self) -> int:
         """How many photos it holds."""
@@ -84,7 +83,7 @@ class PhotoIndex:
         *,
         forget: bool = False,
         chunk: int = 256,
-        engine: Literal["local", "ray"] = "local",
+        engine: EngineName = "local",
         workers: int = 0,
         gpus: float = 0,
         progress: bool = False,
@@ -95,30 +94,18 @@ class PhotoIndex:
         chunk: photos that become visible together; at most so many are encoded again after a crash.
         engine: `ray` encodes on a cluster, with `workers` workers that take `gpus` GPUs each.
         """
-        if chunk < 1:
-            raise InputError(f"`chunk` must be at least 1, not {chunk}.")
-        if engine not in ("local", "ray"):
-            raise InputError(f"`engine` must be local or ray, not '{engine}'.")
         embedder = Embedder(self.matcher, self.captioner)
-        matcher, captioner = _lasting(self.matcher), _lasting(self.captioner)
-        about = About(embedder.fingerprint, matcher, captioner, embedder.width)
-        self._store = open_or_make(self.path, about)
-
-        def engine_for(contents: np.ndarray) -> Engine:
-            if engine == "local":
-                return local_engine(embedder, contents)
-            from tellapart.search.ray_engine import ray_engine
-
-            make: Callable[[], Embeds] = functools.partial(open_embedder, matcher, captioner, self.device, 1)
-            return ray_engine(make, contents, workers or 2, chunk, gpus)
-
+        matcher = lasting_name(self.matcher.run.folder)
+        captioner = "" if self.captioner is None else lasting_name(self.captioner.generator.run.folder)
+        make = functools.partial(open_embedder, matcher, captioner, self.device, 1)
+        engine_for = engine_factory(engine, embedder, make, chunk, workers, gpus)
+        store = open_or_make(self.path, About(embedder.fingerprint, matcher, captioner, embedder.width))
+        self._store, self._searcher = store, None
         with progress_bar(None, "indexing", enabled=progress, unit="photos") as advance:
-            changes = update_index(self._store, as_paths(folders), engine_for, chunk, forget, advance)
-        self.built = self._build_if_large(embedder)
+            changes = update_index(store, as_paths(folders), engine_for, chunk, forget, advance)
+        large = len(store) >= EXACT_BELOW
+        self.built = build_if_large(store, sample_queries(store, embedder.embed_texts)) if large else None
         return changes
-
-    built: Built | None = None
-    """The approximate index that the last update built; None if it built none."""
 
     def search(
         self,
@@ -148,8 +135,9 @@ class PhotoIndex:
         if rerank and not text:
             raise InputError("`rerank` compares photos with a text; give a text, or leave out `rerank`.")
         within = str(Path(folder).resolve()) if folder else ""
-        filters = Filters(within, _day(after, "after"), _day(before, "before"))
+        filters = Filters(within, as_day(after, "after"), as_day(before, "before"))
         query = self.query(text, like, unlike, without)
+        self._searcher = self._searcher or Searcher(self.store)
         found = self._searcher.nearest(query, max(count, shortlist) if rerank else count, filters, exact)
         if rerank:
             second = rerank if isinstance(rerank, PhotoMatcher) else load_matcher(rerank, self.device, self.workers)
@@ -178,15 +166,6 @@ class PhotoIndex:
             [*self.matcher.encode_texts(list(filter(None, unwanted))), *self.matcher.encode_images(minus)],
         )
 
-    @functools.cached_property
-    def _searcher(self) -> Searcher:
-        return Searcher(self.store)
-
-    def _build_if_large(self, embedder: Embedder) -> Built | None:
-        if len(self.store) < EXACT_BELOW:
-            return None
-        return build_if_large(self.store, sample_queries(self.store, embedder.embed_texts))
-
 
 def open_index(
     path: Model,
@@ -211,19 +190,3 @@ def open_index(
     'red.png'
     """
     return PhotoIndex(os.fspath(path), matcher, captioner, device)
-
-
-def _lasting(model: PhotoMatcher | PhotoCaptioner | None) -> str:
-    """The name of a run that means the same from another folder; empty for none."""
-    if model is None:
-        return ""
-    return lasting_name(model.run.folder if isinstance(model, PhotoMatcher) else model.generator.run.folder)
-
-
-def _day(day: Day | None, argument: str) -> datetime.date | None:
-    if not day or isinstance(day, datetime.date):
-        return day or None
-    try:
-        return datetime.date.fromisoformat(day)
-    except ValueError as error:
-        raise InputError(f"`{argument}` must be a day such as 2019-07-21, not '{day}'.") from error

@@ -18,6 +18,8 @@ from tellapart.search.table import quoted, under
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Day = datetime.date | str
+"""A day, or its text: 2019-07-21."""
 IN_MEMORY = 512 * 1024 * 1024
 """Bytes of vectors kept in memory for exact search: 130,000 of width 1024. Larger tables without an approximate index
 are read from disk for every query."""
@@ -72,6 +74,20 @@ class Filters:
                 start = pa.scalar(datetime.datetime.combine(day, datetime.time()), pa.timestamp("s"))
                 kept &= _true(compare(facts["taken"], start))
         return kept
+
+
+def as_day(day: Day | None, argument: str) -> datetime.date | None:
+    """A day, given as one or as text; None for none. `argument` names it in the error.
+
+    >>> as_day("2019-07-21", "after")
+    datetime.date(2019, 7, 21)
+    """
+    if not day or isinstance(day, datetime.date):
+        return day or None
+    try:
+        return datetime.date.fromisoformat(day)
+    except ValueError as error:
+        raise InputError(f"`{argument}` must be a day such as 2019-07-21, not '{day}'.") from error
 
 
 def _true(answers: pa.ChunkedArray) -> np.ndarray:
