@@ -45,7 +45,8 @@ def test_a_token_in_the_address_becomes_a_cookie() -> None:
     visitor = client(AccessRules(TOKEN))
     assert visitor.get("/").status_code == 401 and "<form" in visitor.get("/").text
     assert visitor.post("/api/describe").status_code == 401
-    assert visitor.get("/", params={"token": "wrong"}).status_code == 401
+    wrong = visitor.get("/", params={"token": "wrong"})
+    assert wrong.status_code == 401 and "This token is wrong." in wrong.text
     entry = visitor.get("/", params={"token": TOKEN})
     assert entry.status_code == 303 and entry.headers["location"] == "/"
     assert "HttpOnly" in entry.headers["set-cookie"] and TOKEN not in entry.headers["set-cookie"]

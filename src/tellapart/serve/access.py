@@ -27,7 +27,8 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 SIGN_IN = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Sign in - Tellapart</title><form action="/"><p><label>Token <input name="token" type="password" autofocus
+<meta name="color-scheme" content="light dark"><title>Sign in - Tellapart</title><h1>Tellapart</h1>
+<form action="/"><p>%s</p><p><label>Token <input name="token" type="password" autofocus required
 autocomplete="current-password"></label> <button>Sign in</button></p></form></html>"""
 
 
@@ -110,7 +111,8 @@ class AccessMiddleware:
             return
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if not _equal(given, self.rules.token):
-            await _send(send, 401, SIGN_IN.encode(), "text/html; charset=utf-8")
+            message = "This token is wrong." if given else "The server printed the token when it started."
+            await _send(send, 401, (SIGN_IN % message).encode(), "text/html; charset=utf-8")
             return
         secure = "; Secure" if scope.get("scheme") == "https" else ""
         cookie = f"{self.rules.cookie_name}={self.rules.cookie_value}; Path=/; HttpOnly; SameSite=Strict{secure}"
