@@ -63,7 +63,8 @@ class Evaluator(nn.Module):
         read, _ = self.lstm(self.words(tokens))  # [N, T, W]
         caption = read[torch.arange(len(tokens), device=tokens.device), last]
         image = self.image(functional.normalize(images.pooled(), dim=-1) * images.features.shape[-1] ** 0.5)
-        return (image[owner] * caption).sum(1) * self.scale + self.bias
+        result: Tensor = (image[owner] * caption).sum(1) * self.scale + self.bias
+        return result
 
 
 class AdversarialObjective(nn.Module):

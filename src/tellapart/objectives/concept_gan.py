@@ -137,7 +137,8 @@ class ConceptGanObjective(nn.Module):
         )
         total = discounted(rewards * real, self.config.discount)
         reconstruction = -self.config.image_weight * (vectors - gist).pow(2).sum(1, keepdim=True)  # [I, 1]
-        return (total + reconstruction) * real
+        result: Tensor = (total + reconstruction) * real
+        return result
 
     def policy(self, vectors: Tensor, drawn: Tensor, advantage: Tensor) -> Tensor:
         """REINFORCE: minus the mean over words of advantage times log-probability, a scalar."""

@@ -108,4 +108,5 @@ class DistillationObjective(Recordable):
         sentinel = (1 - beta.sum(-1, keepdim=True)).clamp(min=0)
         beta = torch.cat([beta, sentinel], -1)  # [M, R + 1]
         target = targets.correct if self.config.loss.startswith("any-region") else targets.weights
-        return self.loss(beta, nn.functional.pad(target, (0, 1)))
+        result: Tensor = self.loss(beta, nn.functional.pad(target, (0, 1)))
+        return result

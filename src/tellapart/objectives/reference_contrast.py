@@ -81,8 +81,8 @@ class ReferenceContrastObjective(Recordable):
         texts, owner = self.prepare(batch) if prepared is None else prepared
         tokens = stacked(batch.texts.tokens, texts.tokens)  # [C + N, T]
         owners = torch.cat([batch.owner, owner])
-        target_true, target_wrong = log_prob(self.model, batch.images, tokens, owners).split(
-            [len(batch.owner), len(owner)]
+        target_true, target_wrong = torch.split(
+            log_prob(self.model, batch.images, tokens, owners), [len(batch.owner), len(owner)]
         )
         reference_true = self.reference_true(batch)
         reference_wrong = self._reference(batch.images, texts.tokens, owner)

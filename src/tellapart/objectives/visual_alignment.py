@@ -110,5 +110,7 @@ class VisualAlignmentObjective(nn.Module):
 
     def _matching(self, scores: Tensor) -> Tensor:
         if self.config.compat == "code":
-            return self.unmasked(scores)
-        return self.ranking(scores, torch.arange(len(scores), device=scores.device))
+            unmasked: Tensor = self.unmasked(scores)
+            return unmasked
+        hinge: Tensor = self.ranking(scores, torch.arange(len(scores), device=scores.device))
+        return hinge

@@ -37,7 +37,8 @@ class Encoded:
     @cached_property
     def starts(self) -> np.ndarray:
         """[S] index of each caption's first word."""
-        return np.cumsum(self.lengths) - self.lengths
+        result: np.ndarray = np.cumsum(self.lengths) - self.lengths
+        return result
 
     @cached_property
     def narrow(self) -> np.ndarray:
@@ -101,7 +102,7 @@ def columns(encoded: Encoded, chosen: np.ndarray, filler: int) -> np.ndarray:
     lengths = encoded.lengths[chosen]
     steps = np.arange(max(int(lengths.max(initial=0)), 1))[:, None]  # [T,1]
     positions = encoded.starts[chosen] + steps  # [T,n]
-    found = encoded.narrow.take(positions, mode="clip")
+    found: np.ndarray = encoded.narrow.take(positions, mode="clip")
     found[steps >= lengths] = filler
     return found
 

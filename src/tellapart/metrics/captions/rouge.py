@@ -51,4 +51,5 @@ def common_subsequence(first: np.ndarray, second: np.ndarray) -> np.ndarray:
         for before, here, longer in zip(row[:-1], row[1:], grown):
             np.maximum(here, longer, out=here)
             np.maximum(here, before, out=here)
-    return row[-1]
+    longest: np.ndarray = row[-1]
+    return longest

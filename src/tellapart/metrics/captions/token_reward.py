@@ -88,7 +88,8 @@ class TokenReferences(nn.Module):
         if lengths.device.type != "cpu" or len(lengths) < 2 * BLOCK:
             return (rows,) if len(rows) else ()
         width = lengths * self.lengths[captions].amax(1)
-        return torch.argsort(width).split(BLOCK)
+        result: tuple[Tensor, ...] = torch.split(torch.argsort(width), BLOCK)
+        return result
 
     def columns(self, samples: Tensor, captions: Tensor) -> tuple[Tensor, Tensor]:
         """Samples [N,T] as [T,N,R] and their references as [S,N,R], as small integers."""
@@ -131,7 +132,7 @@ class TokenCider(nn.Module):
             self.register_buffer(f"inverse{n}", self.log_documents - torch.log(frequency), persistent=False)
             prefix = torch.zeros_like(prefix)
             prefix[row, column] = kind
-        parts = torch.arange(len(tokens), device=tokens.device).split(4096)
+        parts = torch.split(torch.arange(len(tokens), device=tokens.device), 4096)
         norms = [[squares.sum(0).sqrt() for _, squares in self._weights(tokens[rows])] for rows in parts]
         whole = torch.cat([torch.stack(part) for part in norms], dim=1)
         self.register_buffer("norms", whole, persistent=False)  # [order, captions]

@@ -74,4 +74,5 @@ def _counted(outcomes: Outcomes, images: np.ndarray, classes: int) -> tuple[np.n
 
 def _mean(hits: np.ndarray, counts: np.ndarray, judged: np.ndarray) -> np.ndarray:
     rates = np.where(judged, hits / np.maximum(counts, 1), 0.0)
-    return rates.sum(1) / np.maximum(judged.sum(1), 1)
+    result: np.ndarray = rates.sum(1) / np.maximum(judged.sum(1), 1)
+    return result

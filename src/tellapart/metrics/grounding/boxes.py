@@ -48,14 +48,17 @@ def overlap(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """
     corner = np.minimum(first[..., 2:], second[..., 2:]) - np.maximum(first[..., :2], second[..., :2]) + 1
     shared = corner.clip(min=0).prod(-1)
-    return shared / (_area(first) + _area(second) - shared)
+    result: np.ndarray = shared / (_area(first) + _area(second) - shared)
+    return result
 
 
 def best_overlap(box: np.ndarray, truths: np.ndarray, mask: np.ndarray, size: np.ndarray) -> np.ndarray:
     """The best overlap [N] of each box [N, 4] with any of its true boxes [N, K, 4]; all fractions of `size`."""
     found = overlap((box * size)[:, None], truths * size[:, None])  # [N, K]
-    return np.where(mask, found, 0.0).max(-1, initial=0.0)
+    result: np.ndarray = np.where(mask, found, 0.0).max(-1, initial=0.0)
+    return result
 
 
 def _area(box: np.ndarray) -> np.ndarray:
-    return (box[..., 2] - box[..., 0] + 1) * (box[..., 3] - box[..., 1] + 1)
+    result: np.ndarray = (box[..., 2] - box[..., 0] + 1) * (box[..., 3] - box[..., 1] + 1)
+    return result

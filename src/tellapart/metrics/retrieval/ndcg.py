@@ -101,7 +101,8 @@ def _common_lengths_by_table(queries: np.ndarray, references: np.ndarray) -> np.
         for step in range(references.shape[1]):
             match = (references[None, :, step] == word[:, None]) & (word >= 0)[:, None]
             row[step + 1] = np.maximum(np.maximum(before[step + 1], row[step]), before[step] + match)
-    return row[-1]
+    longest: np.ndarray = row[-1]
+    return longest
 
 
 def _numbered(captions: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -140,4 +140,5 @@ def _check(scores: Tensor, owner: Tensor) -> None:
 
 
 def _row_chunks(matrix: Tensor) -> tuple[Tensor, ...]:
-    return matrix.split(max(1, CHUNK // max(matrix.shape[1], 1)))
+    result: tuple[Tensor, ...] = torch.split(matrix, max(1, CHUNK // max(matrix.shape[1], 1)))
+    return result

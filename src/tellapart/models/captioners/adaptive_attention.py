@@ -104,8 +104,8 @@ class AdaptiveAttentionModel(nn.Module):
     def advance(self, word_input: Tensor, state: State) -> HiddenStep:
         """One step of the LSTM and the attention."""
         before = state["hidden"]
-        of_lstm, of_sentinel = add_image_gates(word_input, state["gates"], len(before)).split(
-            [4 * self.hidden, self.hidden], 1
+        of_lstm, of_sentinel = torch.split(
+            add_image_gates(word_input, state["gates"], len(before)), [4 * self.hidden, self.hidden], 1
         )
         hidden, cell = lstm_step(torch.addmm(of_lstm, before, self.lstm.all_weights[0][1].T), state["cell"])
         gate = torch.sigmoid(torch.addmm(of_sentinel, before, self.sentinel_gate.weight[:, 2 * self.hidden :].T))
@@ -138,7 +138,7 @@ class AdaptiveAttentionModel(nn.Module):
         if ordered.order is None:  # one large step uses a GPU better than many small ones
             query, sentinel, key = (part.flatten(0, 1) for part in (query, sentinel, key))
             found = self._attend(query, sentinel, key, state, len(tokens))
-            context, attention = (part.unflatten(0, output.shape[:2]) for part in found)
+            context, attention = (torch.unflatten(part, 0, output.shape[:2]) for part in found)
             return HiddenSequence(self.dropout(quick_tanh(self.combine(context + output))), attention)
         contexts, attentions = [], []
         # Step by step, though steps are independent: all comparisons at once would not fit a CPU's cache, and only the
@@ -161,7 +161,8 @@ class AdaptiveAttentionModel(nn.Module):
 
     def _word_inputs(self, words: Tensor) -> Tensor:
         """x_t [..., H] of words [...]."""
-        return self.dropout(torch.relu(self.words(words)))
+        result: Tensor = self.dropout(torch.relu(self.words(words)))
+        return result
 
     def _inputs(self, words: Tensor, state: State) -> Tensor:
         """[x_t; v_g] [C, T, 2H] of words [C, T]."""

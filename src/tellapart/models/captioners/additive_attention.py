@@ -24,7 +24,7 @@ class AdditiveAttention(nn.Module):
 
     def forward(self, keys: Tensor, query: Tensor, mask: Tensor | None = None) -> Tensor:
         """keys [P, R, A], query [P * k, A] image by image, mask [P, R] -> scores [P * k, R], -inf where masked."""
-        queries = query.unflatten(0, (len(keys), -1)) if len(keys) else query.unsqueeze(1)  # [P, k, A]
+        queries = torch.unflatten(query, 0, (len(keys), -1)) if len(keys) else query.unsqueeze(1)  # [P, k, A]
         if torch.is_grad_enabled():
             scores = self._scores(keys, queries)  # [P, k, R]
         else:
@@ -33,8 +33,8 @@ class AdditiveAttention(nn.Module):
             images = max(1, each // max(queries.shape[1], 1))
             scores = torch.cat(
                 [
-                    torch.cat([self._scores(some, part) for part in asked.split(each, 1)], 1)
-                    for some, asked in zip(keys.split(images), queries.split(images))
+                    torch.cat([self._scores(some, part) for part in torch.split(asked, each, 1)], 1)
+                    for some, asked in zip(torch.split(keys, images), torch.split(queries, images))
                 ]
             )
         if mask is not None:
@@ -60,7 +60,7 @@ def weighted_sum(weights: Tensor, cells: Tensor) -> Tensor:
     """Cells [P, R, H] summed with the k rows of weights of their image [P * k, R]: [P * k, H]."""
     if not len(cells):
         return cells.new_zeros(0, cells.shape[2])
-    return torch.bmm(weights.unflatten(0, (len(cells), -1)), cells).flatten(0, 1)
+    return torch.bmm(torch.unflatten(weights, 0, (len(cells), -1)), cells).flatten(0, 1)
 
 
 def _dot(compared: Tensor, weight: Tensor) -> Tensor:

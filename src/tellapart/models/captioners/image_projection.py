@@ -33,4 +33,5 @@ class ImageProjection(nn.Module):
         if self.scaling == "unit":
             features = functional.normalize(features, dim=-1) * features.shape[-1] ** 0.5
         projected = self.project(features)
-        return self.dropout(torch.relu(projected) if self.relu else projected)
+        result: Tensor = self.dropout(torch.relu(projected) if self.relu else projected)
+        return result

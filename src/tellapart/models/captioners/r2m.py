@@ -98,7 +98,8 @@ class R2MModel(nn.Module):
 
     def encode(self, concepts: Tensor) -> Tensor:
         """v [N, d] of concepts [N, k]: of length one, or zero without concepts."""
-        return self.encoder(concepts, self.words(concepts.long()))
+        result: Tensor = self.encoder(concepts, self.words(concepts.long()))
+        return result
 
     def start(self, images: Images) -> State:
         """The state before the first word."""
@@ -128,7 +129,8 @@ class R2MModel(nn.Module):
 
     def logits(self, hidden: Tensor) -> Tensor:
         """hidden [..., S d] -> logits [..., V]."""
-        return self.predict(hidden)  # Eq. 8 before softmax
+        result: Tensor = self.predict(hidden)  # Eq. 8 before softmax
+        return result
 
     def forward(self, images: Images, tokens: Tensor) -> Forced:
         """Logits [C, T - 1, V] for given captions [C, T]."""
@@ -139,10 +141,11 @@ class R2MModel(nn.Module):
 
         lengths [C] count START and END, so END is predicted in row lengths - 2.
         """
-        incoming = hidden.unflatten(2, (-1, self.width))  # [C, T - 1, S, d]
+        incoming = torch.unflatten(hidden, 2, (-1, self.width))  # [C, T - 1, S, d]
         state = self.reconstructor.begin(len(hidden), hidden)
         outputs = self.reconstructor.sequence(incoming, state).outputs.flatten(2)  # [C, T - 1, S' d]
-        return self.rebuild(outputs[torch.arange(len(hidden), device=hidden.device), lengths - 2])
+        result: Tensor = self.rebuild(outputs[torch.arange(len(hidden), device=hidden.device), lengths - 2])
+        return result
 
     def memory_attention(self, images: Images, tokens: Tensor) -> MemoryAttention:
         """Attention of both memories of the decoder at each word of given captions [C, T]."""

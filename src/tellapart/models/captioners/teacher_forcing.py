@@ -111,7 +111,7 @@ def repeat_per_image(word_input: Tensor, rows: int) -> Tensor:
 def add_image_gates(word_input: Tensor, images: Tensor, rows: int) -> Tensor:
     """[rows, G]: the input of words, one per row or per each of an image's k rows, plus that of the image [P, G]."""
     each = rows // max(len(images), 1)
-    return (word_input.unflatten(0, (-1, each)) + images.unsqueeze(1)).flatten(0, 1) if rows else word_input
+    return (torch.unflatten(word_input, 0, (-1, each)) + images.unsqueeze(1)).flatten(0, 1) if rows else word_input
 
 
 def per_distinct_word(word_input: Callable[[Tensor], Tensor], words: Tensor) -> Tensor:

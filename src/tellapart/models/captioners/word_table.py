@@ -26,7 +26,8 @@ class WordTable(nn.Module):
 
     def forward(self, words: Tensor) -> Tensor:
         """Word ids [...] -> vectors [..., width]."""
-        return self.read(words)
+        result: Tensor = self.read(words)
+        return result
 
     def logits(self, hidden: Tensor) -> Tensor:
         """hidden [..., H] -> logits [..., V]."""

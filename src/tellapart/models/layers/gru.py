@@ -51,7 +51,8 @@ def _reordered(rows: Tensor, order: Tensor) -> Tensor:
 def _states(gru: nn.GRU, words: Tensor, lengths: Tensor) -> Tensor:
     """[C, T, W] -> [C, T, H]. A CPU skips the padding; on a GPU reading the lengths would cost more."""
     if words.is_cuda or recording():
-        return gru(words)[0]
+        result: Tensor = gru(words)[0]
+        return result
     packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
     return pad_packed_sequence(gru(packed)[0], batch_first=True, total_length=words.shape[1])[0]
 
@@ -66,7 +67,8 @@ class WordStatesGRU(nn.Module):
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
         """words [C, T, W], lengths [C] -> [C, T, H]."""
-        return self.states(words, lengths).mean(2)
+        result: Tensor = self.states(words, lengths).mean(2)
+        return result
 
 
 class SentenceBiGRU(nn.Module):
@@ -90,7 +92,8 @@ class SentenceBiGRU(nn.Module):
         """words [C, T, W], lengths [C] -> [C, 2 H]."""
         states = self.states(words, lengths)  # [C, T, 2, H]
         if self.readout == "mean":
-            return (states.sum(1) / lengths.view(-1, 1, 1)).flatten(1)
+            result: Tensor = (states.sum(1) / lengths.view(-1, 1, 1)).flatten(1)
+            return result
         last = at(states, lengths - 1)  # [C, 2, H]
         if self.readout == "last":
             return last.flatten(1)

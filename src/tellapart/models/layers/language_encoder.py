@@ -6,7 +6,6 @@ indexing, on the device, and the table is stored with the weights.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 from tellapart.core.errors import InputError
 from tellapart.core.types import Texts
 from tellapart.models.inputs import ModelInputs
+from tellapart.models.layers.transformers_model import open_transformers_model
 from tellapart.text.vocabulary import END, PAD, START, UNK, Vocabulary
 
 
@@ -102,21 +102,7 @@ class LanguageEncoder(nn.Module):
 
 
 def open_language_model(source: str, pretrained: bool) -> tuple[Any, Any]:
-    """(model, tokeniser) of a folder or name; with random weights unless `pretrained`."""
-    try:
-        from transformers import AutoConfig, AutoModel, AutoTokenizer
-    except ImportError as error:
-        raise InputError("A pretrained text encoder needs transformers; `pip install tellapart[targets]`.") from error
+    """(model, tokeniser) of a folder, a hub name or `minilm`; with random weights unless `pretrained`."""
     from tellapart.text.sentence_targets import encoder_folder
 
-    folder = encoder_folder(source)
-    local = Path(folder).exists()
-    try:
-        tokeniser = AutoTokenizer.from_pretrained(folder, local_files_only=local)
-        if pretrained:
-            model = AutoModel.from_pretrained(folder, local_files_only=local)
-        else:
-            model = AutoModel.from_config(AutoConfig.from_pretrained(folder, local_files_only=local))
-    except (OSError, ValueError) as error:
-        raise InputError(f"'{source}' cannot be opened as a text encoder: {str(error).splitlines()[0]}") from error
-    return model, tokeniser
+    return open_transformers_model(encoder_folder(source), pretrained, "text encoder", "targets")

@@ -30,7 +30,7 @@ class LoopLinear:
         self.seen: list[Tensor] = []
         self.learns = len(base) > 1 and torch.is_grad_enabled() and weights[0].requires_grad
         if self.learns:
-            base, weights = _LinearLater.apply(base, *weights, self.seen), (weights[0].detach(),)  # type: ignore[assignment,no-untyped-call]
+            base, weights = _LinearLater.apply(base, *weights, self.seen), (weights[0].detach(),)  # type: ignore[no-untyped-call]
         self.base, self.weights = base.unbind(0), tuple(weight.T for weight in weights)
 
     def __call__(self, step: int, *parts: Tensor) -> Tensor:
@@ -58,7 +58,7 @@ class LoopMix:
         self.learns = torch.is_grad_enabled() and cells.requires_grad
         base = cells.new_zeros(()).expand(steps, len(cells), 1, cells.shape[2])
         if self.learns:
-            base, cells = _MixLater.apply(base, cells, self.seen), cells.detach()  # type: ignore[assignment,no-untyped-call]
+            base, cells = _MixLater.apply(base, cells, self.seen), cells.detach()  # type: ignore[no-untyped-call]
         self.base, self.cells = base.unbind(0), cells
 
     def __call__(self, step: int, weights: Tensor) -> Tensor:

@@ -156,7 +156,7 @@ class RecurrentMemory(nn.Module):
 
     def _advance(self, step: int, memory: Tensor, loop: MemoryLoop) -> tuple[Tensor, Tensor]:
         flat = memory.flatten(0, 1)  # [N S, d]
-        rows = loop.project_norm(step, loop.project(step, flat)).unflatten(0, memory.shape[:2])  # [N, S, P]
+        rows = torch.unflatten(loop.project_norm(step, loop.project(step, flat)), 0, memory.shape[:2])  # [N, S, P]
         mixed, weights = self._attend(rows, loop.keys[step], loop.values[step])  # Eqs. 5, 6
         attended = loop.attended_norm(step, flat + mixed.flatten(0, 1))
         gained = loop.gain_norm(step, attended + loop.outer(step, loop.inner(step, attended).relu()))  # M~_t
@@ -211,5 +211,6 @@ class PlainRecurrence(nn.Module):
 
 def split_heads(rows: Tensor, heads: int, key_width: int, value_width: int) -> tuple[Tensor, Tensor, Tensor]:
     """Projected rows [..., R, H (2 d_k + d_v)] -> queries, keys and values [..., H, R, ·]."""
-    query, key, value = rows.unflatten(-1, (heads, -1)).split([key_width, key_width, value_width], -1)
+    widths = [key_width, key_width, value_width]
+    query, key, value = torch.split(torch.unflatten(rows, -1, (heads, -1)), widths, -1)
     return query.transpose(-2, -3), key.transpose(-2, -3), value.transpose(-2, -3)

@@ -42,7 +42,8 @@ class AttentionPooling(nn.Module):
         logits = self.weigh(rows).masked_fill(~mask.unsqueeze(-1), float("-inf"))  # [N, L, H]
         weights = logits.softmax(1).unsqueeze(-1)
         slices = rows.view(*rows.shape[:2], self.heads, -1)  # [N, L, H, D / H]
-        return (weights * slices).sum(1).flatten(1)
+        result: Tensor = (weights * slices).sum(1).flatten(1)
+        return result
 
 
 class GeneralisedPooling(nn.Module):
@@ -73,12 +74,13 @@ class GeneralisedPooling(nn.Module):
         if recording():
             sizes, which = torch.arange(1, longest + 1, device=counts.device), (counts - 1).clamp(min=0)
         else:
-            sizes, which = counts.unique(return_inverse=True)
+            sizes, which = torch.unique(counts, return_inverse=True)
         table = positions(longest, self.inner, counts.device).expand(len(sizes), -1, -1)  # [S, L, P]
         states = self.reader(table.contiguous(), sizes).mean(2)  # [S, L, P]
         logits = self.weigh(states).squeeze(-1) / self.temperature
         real = torch.arange(longest, device=counts.device) < sizes.unsqueeze(1)
-        return logits.masked_fill(~real, float("-inf")).softmax(1)[which]
+        result: Tensor = logits.masked_fill(~real, float("-inf")).softmax(1)[which]
+        return result
 
 
 def pooling(name: str, width: int) -> nn.Module:

@@ -26,7 +26,8 @@ class VectorToSentence(nn.Module):
         """vectors [C, E], tokens [C, T] -> logits [C, T - 1, V] of tokens[:, 1:] (teacher forcing)."""
         state = self.start(vectors).unsqueeze(0)  # [1, C, H]
         states, _ = self.gru(self.words(tokens[:, :-1]), state.contiguous())
-        return self.out(states)
+        result: Tensor = self.out(states)
+        return result
 
 
 class RegionsToSentence(nn.Module):
@@ -54,4 +55,5 @@ class RegionsToSentence(nn.Module):
             attended = torch.einsum("cr,crh->ch", weights, read)
             state = self.writer(torch.cat([words[:, step], attended], dim=1), state)
             states.append(state)
-        return self.out(torch.stack(states, dim=1))
+        result: Tensor = self.out(torch.stack(states, dim=1))
+        return result

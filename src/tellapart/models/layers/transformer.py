@@ -23,7 +23,8 @@ class TransformerStack(nn.Module):
 
     def forward(self, rows: Tensor, mask: Tensor) -> Tensor:
         """rows [N, L, D], mask [N, L] -> [N, L, D]."""
-        return self.layers(rows, src_key_padding_mask=~mask)
+        result: Tensor = self.layers(rows, src_key_padding_mask=~mask)
+        return result
 
 
 class RegionTransformer(nn.Module):
@@ -70,7 +71,8 @@ class WordTransformer(nn.Module):
         """tokens [C, T], mask [C, T] -> states [C, T, W]."""
         places = positions(tokens.shape[1], self.width, tokens.device)  # [T, W]
         rows = self.words(tokens) + SMALL * places  # [C, T, W]
-        return self.stack(self.dropout(self.norm(rows)), mask)
+        result: Tensor = self.stack(self.dropout(self.norm(rows)), mask)
+        return result
 
 
 def positions(steps: int, width: int, device: torch.device) -> Tensor:

@@ -28,7 +28,8 @@ class WordEmbedding(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """tokens [C, T] -> vectors [C, T, W]."""
-        return self.table(tokens)
+        result: Tensor = self.table(tokens)
+        return result
 
 
 def word_embedding(inputs: ModelInputs, width: int, vectors: str = "", trainable: bool = True) -> WordEmbedding:

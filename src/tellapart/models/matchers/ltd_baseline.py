@@ -31,7 +31,8 @@ class LTDTextEncoder(nn.Module):
     def forward(self, texts: Texts) -> Tensor:
         """Caption vectors before normalisation [C, E]."""
         texts = self.noise(texts)
-        return self.head(self.gru(self.words(texts.tokens), texts.lengths))
+        result: Tensor = self.head(self.gru(self.words(texts.tokens), texts.lengths))
+        return result
 
 
 class LTDBaselineModel(nn.Module):

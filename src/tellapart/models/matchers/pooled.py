@@ -68,7 +68,8 @@ class RowsToVector(nn.Module):
         rows = self.straight(rows) + self.bent(rows)  # [I, R, E]
         if self.stack is not None:
             rows = self.stack(rows + positions(rows.shape[1], rows.shape[2], rows.device).to(rows.dtype), mask)
-        return self.pool(rows, mask)
+        result: Tensor = self.pool(rows, mask)
+        return result
 
 
 class GRUWords(nn.Module):

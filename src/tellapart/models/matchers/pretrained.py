@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.types import Encoded, Images, Texts
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.layers.language_encoder import WordPieces
+from tellapart.models.layers.transformers_model import open_transformers_model
 from tellapart.models.matchers.scores import cosine, unit
 
 
@@ -82,19 +82,7 @@ def _tensor(features: Any) -> Tensor:
 
 def open_dual_encoder(source: str, pretrained: bool) -> tuple[Any, Any]:
     """(model, tokeniser) of a CLIP-like folder or name; with random weights unless `pretrained`."""
-    try:
-        from transformers import AutoConfig, AutoModel, AutoTokenizer
-    except ImportError as error:
-        raise InputError("CLIP-like matchers need transformers; `pip install tellapart[backbones]`.") from error
-    local = Path(source).exists()
-    try:
-        tokeniser = AutoTokenizer.from_pretrained(source, local_files_only=local)
-        if pretrained:
-            model = AutoModel.from_pretrained(source, local_files_only=local)
-        else:
-            model = AutoModel.from_config(AutoConfig.from_pretrained(source, local_files_only=local))
-    except (OSError, ValueError) as error:
-        raise InputError(f"'{source}' cannot be opened as a CLIP-like model: {str(error).splitlines()[0]}") from error
+    model, tokeniser = open_transformers_model(source, pretrained, "CLIP-like model", "backbones")
     if not hasattr(model, "get_text_features") or not hasattr(model, "get_image_features"):
         raise InputError(f"'{source}' is a {type(model).__name__}, which has no image and text encoder.")
     return model, tokeniser

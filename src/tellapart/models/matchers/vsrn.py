@@ -44,7 +44,8 @@ class VSRNImageEncoder(nn.Module):
 
     def forward(self, images: Images) -> Tensor:
         """Image vectors [I, E]: the last state of a GRU over the regions, in the detector's order."""
-        return self.norm(self.gru(self.regions(images), images.mask.sum(1)))
+        result: Tensor = self.norm(self.gru(self.regions(images), images.mask.sum(1)))
+        return result
 
 
 class OneWayTextEncoder(nn.Module):
@@ -59,7 +60,8 @@ class OneWayTextEncoder(nn.Module):
     def forward(self, texts: Texts) -> Tensor:
         """Caption vectors [C, E]."""
         texts = self.noise(texts)
-        return self.gru(self.words(texts.tokens), texts.lengths)
+        result: Tensor = self.gru(self.words(texts.tokens), texts.lengths)
+        return result
 
 
 class VSRNModel(nn.Module):

@@ -225,7 +225,7 @@ def _in_order(
 def _identical(encoded: Encoded, references: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """[pairs]: whether reference and candidate have the same words."""
     lengths = encoded.lengths[references]
-    same = lengths == encoded.lengths[candidates]
+    same: np.ndarray = lengths == encoded.lengths[candidates]
     pairs = np.flatnonzero(same & (lengths > 0))
     counts = lengths[pairs]
     step = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -46,7 +46,8 @@ class Counts:
     def perfect(self) -> np.ndarray:
         """[n]: whether all words match in one chunk, which means no fragmentation."""
         matched = (self.content + self.function).sum(-1)
-        return (matched == self.lengths).all(-1) & (self.chunks == 1)
+        result: np.ndarray = (matched == self.lengths).all(-1) & (self.chunks == 1)
+        return result
 
     def columns(self) -> np.ndarray:
         """[n,21]: all counts, to be summed; alignments without fragmentation add no chunks."""
@@ -76,7 +77,8 @@ class Counts:
             matched = (self.content + self.function).sum((-1, -2)) / 2
             fragmentation = np.where(self.perfect(), 0, self.chunks / matched)
             score = mean * (1 - GAMMA * fragmentation**BETA)
-        return np.maximum(np.nan_to_num(score, nan=0.0), 0.0)
+        result: np.ndarray = np.maximum(np.nan_to_num(score, nan=0.0), 0.0)
+        return result
 
 
 def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
@@ -144,7 +146,8 @@ def _packed(running: np.ndarray, start: np.ndarray, length: np.ndarray, module: 
     """What a match adds to the counts of one side, as eight counts of 8 bits (see `Alignments`)."""
     function = (running[start + length] - running[start]).astype(np.uint64)
     shift = (16 * module).astype(np.uint64)
-    return (function << np.uint64(8) | (length.astype(np.uint64) - function)) << shift
+    result: np.ndarray = (function << np.uint64(8) | (length.astype(np.uint64) - function)) << shift
+    return result
 
 
 def _search(encoded: Encoded, matches: Matches, sides: np.ndarray, added: list[np.ndarray]) -> Alignments:

@@ -125,7 +125,8 @@ def _cover(start: np.ndarray, length: np.ndarray, size: int) -> np.ndarray:
 def _all_ones(coverage: np.ndarray, start: np.ndarray, length: np.ndarray) -> np.ndarray:
     """Whether all positions of a span have coverage 1, so that only the span itself covers them."""
     total = np.append(0, np.cumsum(coverage))
-    return total[start + length] - total[start] == length
+    result: np.ndarray = total[start + length] - total[start] == length
+    return result
 
 
 class _Paths:
@@ -216,7 +217,7 @@ class _Search:
         opens = self.settled.stretch_opens[decision]
         has_stretch = opens != -2
         open_before = paths.last != GAP
-        closed = open_before & np.where(has_stretch, opens != paths.last, is_end)
+        closed: np.ndarray = open_before & np.where(has_stretch, opens != paths.last, is_end)
         paths.chunks = paths.chunks + closed
         ends = np.where(is_end, GAP, paths.last)
         paths.last = np.where(has_stretch, self.settled.stretch_ends[decision], ends)

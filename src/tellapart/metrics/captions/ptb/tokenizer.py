@@ -7,13 +7,8 @@ and the like go through the rules of `rules.py`, with the text that follows them
 import re
 from collections.abc import Iterable, Sequence
 
-from tellapart.metrics.captions.ptb.rules import (
-    INNER_ABBREVIATIONS,
-    SENTENCE_FINAL_ABBREVIATIONS,
-    Rule,
-    rules,
-    token,
-)
+from tellapart.metrics.captions.ptb.abbreviations import INNER_ABBREVIATIONS, SENTENCE_FINAL_ABBREVIATIONS
+from tellapart.metrics.captions.ptb.rules import Rule, rules, token
 
 PUNCTUATION = frozenset(
     ["''", "'", "``", "`", "-LRB-", "-RRB-", "-LCB-", "-RCB-", ".", "?", "!", ",", ":", "-", "--", "...", ";"]

@@ -1,0 +1,30 @@
+"""Open a model of `transformers` with its tokeniser, from a folder or a hub name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tellapart.core.errors import InputError
+
+
+def open_transformers_model(source: str, pretrained: bool, kind: str, extra: str) -> tuple[Any, Any]:
+    """(model, tokeniser) of a folder or name; with random weights unless `pretrained`.
+
+    kind: what errors call the model. extra: the extra of this package that installs transformers.
+    """
+    try:
+        from transformers import AutoConfig, AutoModel, AutoTokenizer
+    except ImportError as error:
+        raise InputError(f"A {kind} needs transformers; run `pip install tellapart[{extra}]`.") from error
+    local = Path(source).exists()
+    try:
+        tokeniser = AutoTokenizer.from_pretrained(source, local_files_only=local)
+        if pretrained:
+            model = AutoModel.from_pretrained(source, local_files_only=local)
+        else:
+            config = AutoConfig.from_pretrained(source, local_files_only=local)
+            model = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise InputError(f"'{source}' cannot be opened as a {kind}: {str(error).splitlines()[0]}") from error
+    return model, tokeniser
