@@ -44,7 +44,7 @@ def test_a_split_without_captions_or_images_is_refused(name: str, tmp_path: Path
     )  # fmt: skip
     bare = type(context)(pack, context.inputs, context.batches, context.store, context.device)
     model = UpDown(hidden=8, attention=8).build(context.inputs)
-    with pytest.raises(InputError, match=r"no captioned image|no image of .* to caption"):
+    with pytest.raises(InputError, match=r"no captioned image|No images of .* to caption"):
         EVALUATIONS[name](model, bare, "val")
     if name != "self-retrieval":
         with pytest.raises(InputError, match=r"The split 'train' of .* has no captioned image; choose another split"):

@@ -178,7 +178,7 @@ def test_a_class_that_some_captions_lack(context: Context) -> None:
 
 
 def test_what_cannot_be_judged_is_refused(context: Context, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="neither captions nor looks"):
+    with pytest.raises(InputError, match="has no attention per word"):
         evaluate_grounding(VSE(embedding=8).build(context.inputs), context, "val")
     with pytest.raises(InputError, match="nothing in the split"):
         evaluate_grounding(Pointer(0), context, "nowhere")

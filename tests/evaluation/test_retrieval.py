@@ -73,7 +73,7 @@ def test_cxc_of_other_data_is_refused(tmp_path: Path) -> None:
     context = tiny_context(tmp_path)
     model = VSE(embedding=8, word_width=6).build(context.inputs).eval()
     (tmp_path / "sits.csv").write_text("caption,image,agg_score,sampling_method\nx.jpg:700,y_123456.jpg,4.0,s\n")
-    with pytest.raises(InputError, match=r"does not hold COCO's caption ids.*prepare it anew"):
+    with pytest.raises(InputError, match=r"does not have COCO's caption ids.*prepare it again"):
         evaluate_with_cxc(model, context, "test", [tmp_path / "sits.csv"])
     context.pack.save_column(CAPTION_IDS, np.arange(len(context.pack.owner)) + 700, "caption")
     with pytest.raises(InputError, match="None of the 1 CxC ratings is of an image and a caption of the split 'test'"):

@@ -159,6 +159,6 @@ def test_results_leave_out_what_stands_elsewhere_and_packs_that_do_not_suit(
         name="find/part",
         rows=(part.rows[0], dataclasses.replace(part.rows[1], overrides=("seed=9", "scan.epochs=77"))),
     )
-    other = dataclasses.replace(whole, name="find/other", pack_name="1 an image")
+    other = dataclasses.replace(whole, name="find/other", pack_names=("1 per image",))
     names = write_results([whole, part, other], Cache(cache), tmp_path / "results.md")
     assert names == ["find/scan"]

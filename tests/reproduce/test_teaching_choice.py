@@ -14,12 +14,12 @@ HOME = Path(__file__).parents[2]
 PAGE = HOME / "docs/papers/grounded-captioning.md"
 CANDIDATES = 4
 LAST = 10
-"""Epochs over which the gaze is averaged."""
+"""Epochs over which attention is averaged."""
 ALLOWED = 1.0
 """Of CIDEr that a candidate may lose."""
 
 
-def judged(name: str) -> tuple[float, ...]:
+def validated(name: str) -> tuple[float, ...]:
     """Of a row's runs with logs, averaged: CIDEr of the best epoch, F1_loc and accuracy of the last ones."""
     (wanted,) = (row_hash(row) for row in TEACHING.rows if row.name == name)
     found = []
@@ -27,7 +27,7 @@ def judged(name: str) -> tuple[float, ...]:
         if read_json(log.parent / "result.json")["recipe_hash"] != wanted:
             continue
         epochs = [row for row in read_log(log) if row["stage"] == "xe" and "f1_loc" in row]
-        attention = [np.mean([row[figure] for row in epochs[-LAST:]]) for figure in ("f1_loc", "attention_accuracy")]
+        attention = [np.mean([row[metric] for row in epochs[-LAST:]]) for metric in ("f1_loc", "attention_accuracy")]
         found.append((100 * max(row["cider"] for row in epochs), *attention))
     return tuple(float(value) for value in np.mean(found, axis=0))
 
@@ -42,12 +42,12 @@ def test_the_page_has_what_the_logs_say() -> None:
     table = printed()
     assert len(table) == 1 + CANDIDATES
     for name, figures in table.items():
-        assert judged(name) == pytest.approx(figures, abs=0.051), name
+        assert validated(name) == pytest.approx(figures, abs=0.051), name
 
 
 def test_the_best_was_chosen_by_the_rule() -> None:
-    plain, *_ = judged("not taught")
-    candidates = {name: judged(name) for name in printed() if name != "not taught"}
+    plain, *_ = validated("not supervised")
+    candidates = {name: validated(name) for name in printed() if name != "not supervised"}
     allowed = {name: attention for name, (cider, attention, _) in candidates.items() if cider >= plain - ALLOWED}
     (best,) = (row.name for row in TEACHING.rows if row.recipe.name == "grounded-best-region")
     assert len(allowed) < len(candidates) and max(allowed, key=lambda name: allowed[name]) == best

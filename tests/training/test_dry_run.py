@@ -45,16 +45,16 @@ def refusal(recipe: Recipe, pack: Path, out: Path) -> str:
     ("changes", "said"),
     [
         ({"objective": ReferenceContrastLearning("third")}, "third is not a run folder"),
-        ({"objective": ReferenceContrastLearning("first")}, "is no captioner"),
+        ({"objective": ReferenceContrastLearning("first")}, "is not a captioner"),
         ({"objective": SelfCritical(Rewards(matcher="thrid"))}, "thrid is not a run folder"),
-        ({"objective": SelfCritical(Rewards(cider=0.0, matcher="copy"))}, "'copy' is no matcher"),
-        ({"objective": Ranking()}, "trains a matcher, and NeuralTalk2Model is none"),
+        ({"objective": SelfCritical(Rewards(cider=0.0, matcher="copy"))}, "'copy' is not a matcher"),
+        ({"objective": Ranking()}, "trains a matcher, but NeuralTalk2Model is not"),
         ({"start": "nowhere"}, "nowhere is not a run folder"),
         ({"start": "first"}, "no weight of 'first' fits its model"),
         ({"model": None}, "starts fresh but names no model"),
         ({"frozen": ("no_such.",)}, "No parameter's name begins with 'no_such.'"),
-        ({"evaluation": "loss", "monitor": "cider"}, "'cider' is not among the evaluation's figures: loss"),
-        ({"evaluation": "retrieval", "monitor": "rsum"}, "Retrieval needs a matcher, and NeuralTalk2Model is none"),
+        ({"evaluation": "loss", "monitor": "cider"}, "'cider' is not among the evaluation's metrics: loss"),
+        ({"evaluation": "retrieval", "monitor": "rsum"}, "Retrieval needs a matcher; NeuralTalk2Model is not"),
     ],
 )
 def test_what_the_last_stage_refuses(changes: dict[str, object], said: str, pack: Path, tmp_path: Path) -> None:
@@ -67,10 +67,10 @@ def test_what_the_last_stage_refuses(changes: dict[str, object], said: str, pack
     ("settings", "said"),
     [
         (["xe.objective.teacher=other"], "other is not a run folder"),
-        (["xe.objective.loss=guess"], "no attention loss 'guess'"),
+        (["xe.objective.loss=guess"], "Unknown attention loss 'guess'"),
         (["pos-scan.model.direction=i2t"], "text-to-image SCAN; train one with direction=t2i"),
-        (["pos-scan.sampling.columns="], "POS-SCAN needs the column 'nouns'"),
-        (['xe.model={"kind": "neuraltalk2", "hidden": 8}'], "looks at nothing"),
+        (["pos-scan.sampling.columns="], "POS-SCAN needs the caption column 'nouns'"),
+        (['xe.model={"kind": "neuraltalk2", "hidden": 8}'], "has no attention to supervise"),
     ],
 )
 def test_what_a_pupil_refuses(settings: list[str], said: str, tmp_path: Path) -> None:

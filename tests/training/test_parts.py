@@ -133,7 +133,7 @@ def test_overrides() -> None:
     assert override(recipe, ["base.sampling.steps=none"]).stages[0].sampling.steps is None
     for wrong, said in (
         ("base.epoch=3", "has no field 'epoch'"),
-        ("base.epochs=many", "does not fit"),
+        ("base.epochs=many", "invalid value"),
         ("base.epochs", "not of the form"),
         ("nowhere.epochs=1", "no stage 'nowhere'"),
     ):

@@ -52,7 +52,7 @@ def test_other_beginnings_are_refused(pack: Path, tmp_path: Path) -> None:
     recipe = latent(1)
     first = replace(recipe, stages=recipe.stages[:1], seed=4)
     train_recipe(first, TrainSettings(pack, tmp_path / "first"))
-    with pytest.raises(InputError, match="does not begin like"):
+    with pytest.raises(InputError, match="are not the first stages of"):
         train_recipe(recipe, TrainSettings(pack, tmp_path / "run", base=tmp_path / "first"))
-    with pytest.raises(InputError, match="is no finished run"):
+    with pytest.raises(InputError, match="is not a finished run"):
         train_recipe(recipe, TrainSettings(pack, tmp_path / "run", base=tmp_path / "none"))

@@ -77,8 +77,8 @@ def test_references_starts_and_judges_are_rested_on() -> None:
 @pytest.mark.parametrize(
     ("stages", "message"),
     [
-        (("third",), "has no stage 'third'; it has first, second"),
-        (("first",), "'two' ends with stage 'second': add it to --stages"),
+        (("third",), "has no stage 'third'; its stages are first, second"),
+        (("first",), "'two' ends with stage 'second': add it to `stages`"),
     ],
 )
 def test_what_cannot_be_chosen(stages: tuple[str, ...], message: str) -> None:
@@ -87,7 +87,7 @@ def test_what_cannot_be_chosen(stages: tuple[str, ...], message: str) -> None:
 
 
 def test_what_is_rested_on_cannot_be_left_out() -> None:
-    with pytest.raises(InputError, match="Stage 'xe' rests on pos-scan: add to --stages"):
+    with pytest.raises(InputError, match="Stage 'xe' needs pos-scan: add to `stages`"):
         chosen_stages(find_recipe("grounded-pos-scan"), ("scan", "xe"))
     assert chosen_stages(two_matchers(), ()) == {"first", "second"}
 
@@ -115,7 +115,7 @@ def test_a_stage_left_out_changes_nothing(pack: Path, whole: Path, tmp_path: Pat
     assert open_run(whole, "first").folder == whole
     with pytest.raises(InputError, match="without stage 'first'"):
         open_run(tmp_path / "less", "first")
-    with pytest.raises(InputError, match="no stage 'third'; it has first, second"):
+    with pytest.raises(InputError, match="no stage 'third'; its stages are first, second"):
         open_run(tmp_path / "less", "third")
 
 
@@ -212,7 +212,7 @@ def test_a_base_that_was_handed_out_is_refused(pack: Path, whole: Path, tmp_path
     slim_run(whole, tmp_path / "slim")
     recipe = two_matchers()
     longer = replace(recipe, stages=(*recipe.stages, replace(recipe.stages[1], name="third")))
-    with pytest.raises(InputError, match="handed out without its stages"):
+    with pytest.raises(InputError, match="slim copy without its stages"):
         train_recipe(longer, TrainSettings(pack, tmp_path / "run", base=tmp_path / "slim"))
 
 
@@ -231,7 +231,7 @@ def test_what_a_base_left_out_is_trained(pack: Path, whole: Path, tmp_path: Path
 
 def test_weights_to_start_from_need_the_first_stage(pack: Path, whole: Path, tmp_path: Path) -> None:
     settings = TrainSettings(pack, tmp_path / "run", stages=("second",), start=str(whole))
-    with pytest.raises(InputError, match="the first stage, 'first', which --stages leaves out"):
+    with pytest.raises(InputError, match="the first stage, 'first', which is not among `stages`"):
         train_recipe(two_matchers(), settings)
 
 
@@ -241,5 +241,5 @@ def test_the_command_line(pack: Path, whole: Path, tmp_path: Path, capsys: pytes
     assert main([*call, "--quiet", "--stages", "second"]) == 0
     assert not capsys.readouterr().err
     assert main(["train", described, "--data", str(pack), "--out", str(tmp_path / "hint")]) == 0
-    assert "does not rest on first: `--stages second` is enough for it.\n" in capsys.readouterr().err
+    assert "does not need first: `--stages second` is enough for it.\n" in capsys.readouterr().err
     assert not unneeded_stages(find_recipe("ltd-baseline-ltd"))

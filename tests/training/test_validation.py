@@ -80,7 +80,7 @@ def test_an_objective_with_weights_besides_its_model_cannot_validate(tmp_path: P
     second = replace(second, evaluation="loss", monitor="loss", also_validated_by=("decoded",))
     recipe = replace(find_recipe("vse++"), stages=(first, second))
     pack = make_tiny_pack(tmp_path / "pack")
-    with pytest.raises(InputError, match="'decoded' has weights beside its model's"):
+    with pytest.raises(InputError, match="'decoded' has weights besides its model's"):
         train_recipe(recipe, TrainSettings(data=pack.folder, out=tmp_path / "run"))
 
 

@@ -1,4 +1,4 @@
-"""`tellapart recipes`: what can be trained, from which paper, with which command, and what to expect."""
+"""`tellapart recipes [RECIPE]`."""
 
 from __future__ import annotations
 
@@ -15,25 +15,29 @@ from tellapart.runs.registry import to_plain
 
 @dataclass(frozen=True)
 class RecipesOptions:
-    """List the recipes, or show one in full."""
+    """List the recipes with paper, command and expected metrics, or show one."""
 
     recipe: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RECIPE")] = ""
-    """A recipe to show with every field; left out, all are listed."""
+    """A recipe to show with every field. Default: list all."""
     json: bool = False
     """Print JSON."""
     markdown: bool = False
-    """Print a Markdown page: docs/recipes.md is made by it."""
+    """Print a Markdown page (docs/recipes.md)."""
 
 
 def recipes(options: RecipesOptions) -> None:
+    """Print the recipes, or one of them."""
     chosen = [find_recipe(options.recipe)] if options.recipe else list(RECIPES.values())
     if options.json or options.recipe:
         plain = [to_plain(recipe) for recipe in chosen]
         print(json.dumps(plain[0] if options.recipe else plain, indent=2))
-        return
-    if options.markdown:
+    elif options.markdown:
         print(_page(chosen))
-        return
+    else:
+        _print_list(chosen)
+
+
+def _print_list(chosen: list[Recipe]) -> None:
     from rich.console import Console
 
     console = Console()
@@ -48,7 +52,7 @@ def recipes(options: RecipesOptions) -> None:
 def _page(chosen: list[Recipe]) -> str:
     """All recipes as a Markdown table."""
     head = (
-        "# Recipes\n\nMade by `make docs`. Train one with `tellapart train NAME --data PACK --out RUN`; "
+        "# Recipes\n\nWritten by `make docs`. Train one with `tellapart train NAME --data PACK --out RUN`. "
         "`tellapart recipes NAME` shows every field, and `--set STAGE.FIELD=VALUE` changes it.\n\n"
         "| name | paper | features | stages | about | expected |\n|---|---|---|---|---|---|"
     )

@@ -41,7 +41,7 @@ def keep_captions(pack: Pack, folder: Path, each: int = 1, split: str = "train")
     root = pack.manifest.get("root", "")
     return write_pack(
         folder,
-        f"{pack.manifest['name']}, {each} an image",
+        f"{pack.manifest['name']}, {each} per image",
         os.path.relpath(pack.folder / root, folder) if root else "",
         pack.images,
         captions,

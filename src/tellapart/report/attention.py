@@ -1,6 +1,6 @@
-"""Where each word looked, drawn: the image with every noun's box in the noun's colour, and a heat map a word.
+"""Attention of each word, drawn: the image with the box of every noun in the noun's colour, and a heat map per word.
 
-Works for regions and for grid cells alike: a heat map adds up, at every pixel, the weights of the boxes it lies in.
+Works for regions and grid cells: a heat map is, at every pixel, the sum of the weights of the boxes around it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COLOURS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#008080", "#9a6324", "#f032e6", "#808000", "#000075")
 MARGIN = 12
 LABEL = 22
-"""From one word to the next in a box that several nouns share."""
+"""Distance from one word to the next in a box that several nouns share."""
 BACKGROUND = "white"
 
 
@@ -72,7 +72,7 @@ def draw_attention(image: Image.Image, attention: CaptionAttention, title: str =
     for number, word in enumerate(attention.words):
         left = MARGIN + (number % columns) * (small_width + 6)
         upper = top + 10 + (number // columns) * (small_height + line + 4)
-        sheet.paste(_lit(small, attention.weights[number], attention.boxes), (left, upper))
+        sheet.paste(_highlighted(small, attention.weights[number], attention.boxes), (left, upper))
         share = float(attention.weights[number].sum())
         label = word if share > 0.99 else f"{word} ({share:.0%})"
         pen.text(
@@ -84,12 +84,12 @@ def draw_attention(image: Image.Image, attention: CaptionAttention, title: str =
 def draw_comparison(
     image: Image.Image, attentions: Sequence[tuple[str, CaptionAttention]], width: int = 560
 ) -> Image.Image:
-    """Several models' looks at one image, side by side: before and after supervision, say."""
+    """The attention of several models on one image, side by side, such as before and after supervision."""
     from PIL import Image
 
     sheets = [draw_attention(image, attention, title, width) for title, attention in attentions]
     if not sheets:
-        raise InputError("There is nothing to compare: give at least one caption.")
+        raise InputError("Nothing to compare: give at least one caption.")
     whole = Image.new("RGB", (width * len(sheets), max(sheet.height for sheet in sheets)), BACKGROUND)
     for number, sheet in enumerate(sheets):
         whole.paste(sheet, (number * width, 0))
@@ -97,11 +97,12 @@ def draw_comparison(
 
 
 def save_drawing(drawing: Image.Image, path: Path) -> None:
+    """Write a drawing to a file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         drawing.save(path)
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror or error}); choose another place.") from error
+        raise InputError(f"{path} cannot be written ({error.strerror or error}).") from error
 
 
 def _draw_boxes(image: Image.Image, attention: CaptionAttention) -> None:
@@ -113,7 +114,7 @@ def _draw_boxes(image: Image.Image, attention: CaptionAttention) -> None:
         if colour is None:
             continue
         left, upper, right, lower = (attention.box_of(number) * scale).tolist()
-        # Two nouns may share a box: each is drawn a little further in, its word below the words before.
+        # Two nouns may share a box: each is drawn further inside, with its word below the words before.
         inset = 2 * (sum(attention.nouns[:number]) % 4)
         above = sum(
             attention.nouns[n] and bool((attention.box_of(n) == attention.box_of(number)).all()) for n in range(number)
@@ -128,7 +129,7 @@ def _draw_boxes(image: Image.Image, attention: CaptionAttention) -> None:
 
 
 def _wrapped(attention: CaptionAttention, width: int) -> list[list[int]]:
-    """Numbers of the words on each line of the caption."""
+    """Indices of the words on each line of the caption."""
     font, used = _font(18), 0.0
     lines: list[list[int]] = [[]]
     for number, word in enumerate(attention.words):
@@ -154,8 +155,8 @@ def _draw_caption(
     return top
 
 
-def _lit(image: Image.Image, weights: np.ndarray, boxes: np.ndarray) -> Image.Image:
-    """The image, bright where the word looked and dark where it did not."""
+def _highlighted(image: Image.Image, weights: np.ndarray, boxes: np.ndarray) -> Image.Image:
+    """The image, bright where the word attends and dark elsewhere."""
     from PIL import Image
 
     heat = heat_map(weights, boxes, image.width, image.height)[..., None]

@@ -1,4 +1,4 @@
-"""The report's section on looking: runs side by side on the same images, before and after supervision, say."""
+"""The report's section on attention: runs side by side on the same images, such as before and after supervision."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ from tellapart.runs.context import context_for
 from tellapart.runs.run import Run
 
 ACROSS = 3
-"""Runs beside each other in one row; more would be too small to see."""
+"""Runs next to each other in one row; more would be too small to see."""
 
 
 def attention_section(runs: Sequence[Run], pack: Pack, split: str, examples: int, seed: int) -> str:
-    """HTML of each captioner's gaze at random images; empty where no run looks at boxes."""
-    contexts = [(run, context_for(run, pack)) for run in runs]
-    looking = [
+    """HTML of each captioner's attention on random images; empty where no run attends to boxes."""
+    attending = [
         (run, context)
-        for run, context in contexts
+        for run, context in ((run, context_for(run, pack)) for run in runs)
         if context.store is not None and context.store.boxes is not None and attends(run.model)
     ]
-    if not looking:
+    if not attending:
         return ""
     nouns = usual_nouns(pack) if pack.has_column("nouns") else None
     chosen = np.random.default_rng(seed).permutation(pack.split(split).images)[:examples]
@@ -40,15 +39,14 @@ def attention_section(runs: Sequence[Run], pack: Pack, split: str, examples: int
                 run.folder.name,
                 greedy_attention(run.model, context.batches.images(np.asarray([image])), run.vocabulary, nouns),
             )
-            for run, context in looking
+            for run, context in attending
         ]
         with Image.open(pack.image_path(image)) as opened:
             photo = upright(opened).copy()
         for first in range(0, len(attentions), ACROSS):
-            said = "; ".join(
-                f"{name}: {' '.join(attention.words)}" for name, attention in attentions[first : first + ACROSS]
-            )
-            held = io.BytesIO()
-            draw_comparison(photo, attentions[first : first + ACROSS], width=480).save(held, "PNG", optimize=True)
-            parts.append(page.row([page.plot(held.getvalue(), said)]))
+            shown = attentions[first : first + ACROSS]
+            description = "; ".join(f"{name}: {' '.join(attention.words)}" for name, attention in shown)
+            file = io.BytesIO()
+            draw_comparison(photo, shown, width=480).save(file, "PNG", optimize=True)
+            parts.append(page.row([page.plot(file.getvalue(), description)]))
     return "".join(parts)

@@ -1,4 +1,4 @@
-"""How a run learned: its log as a plot."""
+"""The learning curves of a run: its log as a plot."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from tellapart.training.log import read_log
 
 
-def learning_curves(log: Path, figure: str) -> bytes:
-    """Training loss and one validation figure over steps, as a PNG."""
+def learning_curves(log: Path, metric: str) -> bytes:
+    """Training loss and one validation metric over steps, as a PNG."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -20,13 +20,13 @@ def learning_curves(log: Path, figure: str) -> bytes:
     for stage in dict.fromkeys(row["stage"] for row in rows):
         own = [row for row in rows if row["stage"] == stage]
         steps = [(row["total"], row["loss"]) for row in own if "loss" in row and "mean_loss" not in row]
-        judged = [(row["total"], row[figure]) for row in own if "mean_loss" in row and figure in row]
+        validated = [(row["total"], row[metric]) for row in own if "mean_loss" in row and metric in row]
         left.plot(*zip(*steps), label=stage) if steps else None
-        right.plot(*zip(*judged), marker="o", label=stage) if judged else None
+        right.plot(*zip(*validated), marker="o", label=stage) if validated else None
     left.set(xlabel="step", title="training loss")
-    right.set(xlabel="step", title=f"validation {figure}")
+    right.set(xlabel="step", title=f"validation {metric}")
     left.legend(frameon=False)
-    held = io.BytesIO()
-    canvas.savefig(held, format="png", dpi=110)
+    file = io.BytesIO()
+    canvas.savefig(file, format="png", dpi=110)
     pyplot.close(canvas)
-    return held.getvalue()
+    return file.getvalue()

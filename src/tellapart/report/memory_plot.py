@@ -1,4 +1,4 @@
-"""What R2M's memories attended to at each word, drawn as the paper's Figure 5."""
+"""What R2M's memories attend to at each word, as in Figure 5 of the paper."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from tellapart.text.vocabulary import END, Vocabulary
 
 @dataclass(frozen=True)
 class MemoryWeights:
-    """One sentence: the words read and said at each step, and where the memories looked; each column adds up to one a
-    memory."""
+    """One caption: the words read and generated at each step, and the attention of the memories. Each column sums to
+    one per memory."""
 
     read: tuple[str, ...]
-    said: tuple[str, ...]
+    generated: tuple[str, ...]
     rows: tuple[str, ...]
     weights: np.ndarray  # [rows, T]
 
 
 @torch.no_grad()
 def memory_weights(model: R2MModel, images: Images, vocabulary: Vocabulary, max_words: int = 20) -> MemoryWeights:
-    """Let the model caption one image and note its memories' weights.
+    """Caption one image and return the attention of the model's memories.
 
-    Fusion memory: the mean over heads and over the two rows that ask. Recurrent memory: each head, the mean over
-    slots that ask, all slots' weights added up.
+    Fusion memory: the mean over heads and over the two query rows. Recurrent memory: for each head, the mean over
+    query slots of the sum over all slots' weights.
     """
     if len(images) != 1:
-        raise InputError(f"The memory figure is drawn for one image, not {len(images)}.")
+        raise InputError(f"The memory plot needs one image, not {len(images)}.")
     tokens = with_start(greedy(model, images, max_words).tokens)  # [1, T]
     traced = model.memory_attention(images, tokens)
     rows: list[str] = []
@@ -55,7 +55,7 @@ def memory_weights(model: R2MModel, images: Images, vocabulary: Vocabulary, max_
             rows += [f"recurrent, head {head + 1}: memory", f"recurrent, head {head + 1}: input f"]
             weights += [recurrent[:, head, :-1].sum(1), recurrent[:, head, -1]]
     if not rows:
-        raise InputError("This model has neither fusion nor recurrent memory, so there are no weights to draw.")
+        raise InputError("This model has neither fusion nor recurrent memory, so there is nothing to draw.")
     words = [vocabulary.words[index] for index in tokens[0].tolist()]
     steps = words.index(vocabulary.words[END]) if vocabulary.words[END] in words else len(words) - 1
     table = np.stack(weights)[:, :steps]
@@ -63,7 +63,7 @@ def memory_weights(model: R2MModel, images: Images, vocabulary: Vocabulary, max_
 
 
 def memories_section(run: Run, context: Context, images: Sequence[int]) -> str:
-    """HTML of what a run's memories attended to as it captioned these images; empty where it has none."""
+    """HTML of the attention of a run's memories while it captions these images; empty where it has none."""
     model = run.model
     if not isinstance(model, R2MModel):
         return ""
@@ -72,26 +72,26 @@ def memories_section(run: Run, context: Context, images: Sequence[int]) -> str:
     parts = []
     for image in images:
         shown = memory_weights(model, context.batches.images(np.asarray([image])), run.vocabulary)
-        said = " ".join(shown.said[:-1])
-        parts += [page.figure(context.pack.image_path(image), said), page.plot(memory_image([shown]), said)]
+        caption = " ".join(shown.generated[:-1])
+        parts += [page.figure(context.pack.image_path(image), caption), page.plot(memory_image([shown]), caption)]
     return "".join(parts)
 
 
 def draw_memories(shown: Sequence[MemoryWeights], path: Path) -> None:
-    """`memory_image` as a file."""
+    """Write `memory_image` to a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(memory_image(shown))
 
 
 def memory_image(shown: Sequence[MemoryWeights]) -> bytes:
-    """A PNG with one strip a sentence: columns are words (below: the word read, above: the word said), rows the
+    """A PNG with one strip per caption: columns are words (below: the word read, above: the word generated), rows are
     memories."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    longest = max(len(item.said) for item in shown)
+    longest = max(len(item.generated) for item in shown)
     tallest = max(len(item.rows) for item in shown)
     size = (2.5 + 0.62 * longest, len(shown) * (1.3 + 0.32 * tallest))
     figure, axes = plt.subplots(len(shown), 1, figsize=size, squeeze=False, layout="constrained")
@@ -100,11 +100,11 @@ def memory_image(shown: Sequence[MemoryWeights]) -> bytes:
         axis.set_yticks(range(len(item.rows)), item.rows, fontsize=8)
         axis.set_xticks(range(len(item.read)), item.read, rotation=45, ha="right", fontsize=8)
         above = axis.secondary_xaxis("top")
-        above.set_xticks(range(len(item.said)), item.said, rotation=45, ha="left", fontsize=8)
+        above.set_xticks(range(len(item.generated)), item.generated, rotation=45, ha="left", fontsize=8)
         for (row, column), value in np.ndenumerate(item.weights):
             colour = "white" if value > 0.6 else "black"
             axis.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=7, color=colour)
-    held = io.BytesIO()
-    figure.savefig(held, format="png", dpi=150)
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=150)
     plt.close(figure)
-    return held.getvalue()
+    return file.getvalue()

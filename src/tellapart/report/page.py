@@ -1,4 +1,4 @@
-"""One HTML file that needs nothing beside it: style, images and plots are inside."""
+"""One self-contained HTML file: style, images and plots are inside."""
 
 from __future__ import annotations
 
@@ -39,39 +39,44 @@ def page(title: str, subtitle: str, sections: Sequence[tuple[str, str]]) -> str:
 
 
 def table(rows: Sequence[tuple[str, str]], header: tuple[str, str]) -> str:
+    """A table of two columns."""
     head = "".join(f"<th>{html.escape(name)}</th>" for name in header)
     body = "".join(f'<tr><td>{html.escape(k)}</td><td class="number">{html.escape(v)}</td></tr>' for k, v in rows)
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
 def figure(path: Path, caption: str, right: bool = False, size: int = 224) -> str:
-    """An image, made small, with words under it; `right` marks the true answer in more than colour."""
+    """A thumbnail with a caption; `right` marks the right answer with a tick and a colour."""
     with Image.open(path) as opened:
         small = upright(opened).copy()
         small.thumbnail((size, size))
-    held = io.BytesIO()
-    small.save(held, "JPEG", quality=85)
+    file = io.BytesIO()
+    small.save(file, "JPEG", quality=85)
     mark, css = ("✓ ", ' class="right"') if right else ("", "")
     words = html.escape(mark + caption)
     return (
-        f'<figure{css}><img alt="{html.escape(caption)}" src="data:image/jpeg;base64,{_encoded(held.getvalue())}">'
+        f'<figure{css}><img alt="{html.escape(caption)}" src="data:image/jpeg;base64,{_encoded(file.getvalue())}">'
         f"<figcaption>{words}</figcaption></figure>"
     )
 
 
 def plot(image: bytes, description: str) -> str:
+    """A PNG as an image."""
     return f'<img alt="{html.escape(description)}" src="data:image/png;base64,{_encoded(image)}">'
 
 
 def quotes(lines: Sequence[str]) -> str:
+    """Lines as block quotes."""
     return "".join(f"<blockquote>{html.escape(line)}</blockquote>" for line in lines)
 
 
 def row(parts: Sequence[str]) -> str:
+    """Parts next to each other."""
     return f'<div class="row">{"".join(parts)}</div>'
 
 
 def wide(content: str) -> str:
+    """The part of a row that takes the remaining width."""
     return f'<div class="wide">{content}</div>'
 
 

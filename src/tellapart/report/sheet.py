@@ -1,4 +1,4 @@
-"""What was found on one sheet of small images: a PNG to look at, or an HTML file that needs nothing beside it."""
+"""Search results as one sheet of thumbnails: a PNG, or a self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tellapart.search.query import Found
 
 ACROSS, SIDE, GAP, LINES = 5, 200, 12, 3
 LETTERS = 32
-"""That fit below a small image, in a line."""
+"""Letters per line below a thumbnail."""
 
 
 def write_sheet(found: Sequence[Found], asked: str, out: Path) -> None:
-    """Write the sheet its suffix asks for. Photos that are gone or unreadable are left out."""
+    """Write the sheet in the format of its suffix. Photos that are missing or unreadable are skipped."""
     writers = {".png": _png, ".html": _html}
     if out.suffix.lower() not in writers:
         raise InputError(f"A sheet is .png or .html; {out.name} is neither.")

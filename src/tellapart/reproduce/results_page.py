@@ -63,7 +63,7 @@ def data_of(table: Table, cache: Cache) -> list[Data]:
     """The packs, features and shares of epochs for which the cache holds rows of this table, the most complete
     first."""
     kinds = {row_hash(row): row_recipe(row).features for row in table.rows}
-    own = [r for r in cache.all_results if r.recipe_hash in kinds and table.pack_name in r.pack]
+    own = [r for r in cache.all_results if r.recipe_hash in kinds and _suits(r.pack, table)]
     found: dict[tuple[str, float, tuple[tuple[str, str], ...]], tuple[Data, int]] = {}
     for result in own:
         same_data = [r for r in own if r.fingerprint == result.fingerprint and r.share == result.share]
@@ -73,6 +73,10 @@ def data_of(table: Table, cache: Cache) -> list[Data]:
         data, count = found.get(identity, (Data(result.pack, result.fingerprint, features, result.share), 0))
         found[identity] = (data, count + 1)
     return [data for data, _ in sorted(found.values(), key=lambda pair: (-pair[0].share, -pair[1]))]
+
+
+def _suits(pack: str, table: Table) -> bool:
+    return not table.pack_names or any(name in pack for name in table.pack_names)
 
 
 def _common_features(results: list[Result], kinds: dict[str, str]) -> dict[str, str]:

@@ -137,8 +137,8 @@ class Table:
     """Default number of runs per row."""
     notes: tuple[str, ...] = ()
     """What a reader must know: interpretations of the paper, differences of data or backbone."""
-    pack_name: str = ""
-    """docs/results.md shows only runs on packs whose name contains this."""
+    pack_names: tuple[str, ...] = ()
+    """docs/results.md shows only runs on packs whose name contains one of these. Default: all packs."""
 
     def only(self, rows: tuple[str, ...]) -> Table:
         """The table with only these rows, and the claims that need no others."""

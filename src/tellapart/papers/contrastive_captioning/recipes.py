@@ -1,9 +1,9 @@
-"""Recipes of the contrastive captioning paper (CL): captioners by likelihood, and ways of going on from them.
+"""Recipes of the contrastive captioning paper (CL): captioners by likelihood, and methods that start from them.
 
-Settings are section 5.2's where it gives any: Adam, K = 5, nu = 1. Where it is silent, the released code's: 20
-images with five captions a batch, Adam betas 0.8 and 0.999, gradients clamped to 0.1, sentences cut to 18 words. The
-paper goes on at a rate of 1e-6 on 120,000 images; 2e-5 here is meant for a few epochs of 6,000. Every recipe begins
-with the stage of the captioner it starts from, so that a table trains it once.
+Settings are those of section 5.2: Adam, K = 5, nu = 1; others are the released code's: batches of 20 images with five
+captions each, Adam betas 0.8 and 0.999, gradients clamped to 0.1, captions cut to 18 words. The paper's learning rate
+after likelihood is 1e-6 on 120,000 images; 2e-5 here is for a few epochs of 6,000 images. Every recipe begins with the
+stage of the captioner that it starts from, so that a table trains it once.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def further_stage(
     epochs: int = 10,
     scaled: tuple[tuple[str, float], ...] = (),
 ) -> Stage:
-    """Going on from a captioner learned by likelihood with another objective."""
+    """A further stage with another objective, starting from a captioner trained by likelihood."""
     return Stage(
         name=name,
         start=start,
@@ -73,6 +73,7 @@ AA = likelihood_stage("aa", AdaptiveAttention())
 
 
 def contrast_stage(name: str, start: str, reference: str, parts: str = "both") -> Stage:
+    """Contrastive learning of the captioner `start` against the frozen `reference`."""
     return further_stage(name, start, ReferenceContrastLearning(reference, parts=parts))
 
 
@@ -114,7 +115,7 @@ RECIPES = (
     _recipe(
         "neuraltalk2",
         "Tables 1 and 5",
-        "LSTM captioner that sees the image once, as its first input; maximum likelihood.",
+        "LSTM captioner that reads the image once, as its first input; maximum likelihood.",
         NT,
         features="vector",
         expected=_paper(0.291, 0.238, 0.516, 0.882),
@@ -137,9 +138,9 @@ RECIPES = (
     _recipe(
         "adaptive-attention-gan",
         "Table 4, Base + GAN",
-        "A conditional GAN: an evaluator learns beside the captioner and rewards it.",
+        "A conditional GAN: an evaluator learns together with the captioner and rewards it.",
         AA,
-        # The evaluator starts from nothing and must soon know enough to teach.
+        # The evaluator starts untrained and must learn fast to be useful.
         further_stage("gan", "aa", Adversarial(), lr=5e-5, scaled=(("evaluator", 10.0),)),
         expected=_paper(0.190, 0.212, 0.458, 0.700),
     ),

@@ -11,14 +11,14 @@ COLUMNS = (*TEXT_METRICS, *SELF_RETRIEVAL)
 COCO, INSTAPIC = "COCO", "InstaPIC-1.1M"
 NONE = (None,) * len(SELF_RETRIEVAL)
 DATA = (
-    "Figures in percent. The paper's are of COCO; self-retrieval there is among 5,000 images, here among the test "
-    "split's: top-500 of 1,000 images is 50% by chance, of 5,000 it is 10%."
+    "Values in percent. The paper's are on COCO. Self-retrieval there is among 5,000 images, here among those of the "
+    "test split: by chance, top-500 is 50% of 1,000 images, and 10% of 5,000."
 )
 SETTINGS = (
-    "Frozen features, layer-normalised. Likelihood: 20 epochs of 64 images with five captions. All that comes after "
-    "it: 6 epochs of 32 images, the rate falling from 2e-5 to zero along a cosine, the last weights kept; so no "
-    "method is stopped where validation likes it best. The paper's 1e-6 is for a data set twenty times as large and "
-    "many more epochs."
+    "Frozen features, layer-normalised. Likelihood: 20 epochs with batches of 64 images with five captions each. All "
+    "stages after it: 6 epochs with batches of 32 images, the learning rate falling from 2e-5 to zero along a cosine, "
+    "the last weights kept, so that no method is stopped at its best epoch on validation. The paper's 1e-6 is for a "
+    "data set twenty times as large and many more epochs."
 )
 NOTES = (DATA, SETTINGS)
 
@@ -47,7 +47,7 @@ AA, NT, GRID = _likelihood("aa"), _likelihood("nt"), ("features=grid",)
 def _row(
     name: str, recipe: str, overrides: tuple[str, ...], coco: tuple[float, ...] = (), more: tuple[float, ...] = ()
 ) -> Row:
-    """`coco`: the ablations' figures on COCO's validation split; `more`: Table 1's."""
+    """coco: values of the ablations on COCO's validation split; more: values of Table 1."""
     published: dict[str, tuple[float | None, ...]] = {}
     if coco:
         published[f"{COCO} val"] = (*percent(*coco), *NONE)
@@ -57,15 +57,15 @@ def _row(
     return table_row(name, recipe, overrides, published)
 
 
-AA_FIGURES = (0.733, 0.572, 0.433, 0.327, 0.260, 0.540, 1.042)
-CL_FIGURES = (0.755, 0.598, 0.460, 0.353, 0.271, 0.559, 1.142)
-NT_FIGURES = (0.697, 0.525, 0.389, 0.291, 0.238, 0.516, 0.882)
+AA_VALUES = (0.733, 0.572, 0.433, 0.327, 0.260, 0.540, 1.042)
+CL_VALUES = (0.755, 0.598, 0.460, 0.353, 0.271, 0.559, 1.142)
+NT_VALUES = (0.697, 0.525, 0.389, 0.291, 0.238, 0.516, 0.882)
 AA_CL = "adaptive-attention-cl"
 
 TABLE1 = Table(
     name="contrastive-captioning/table1",
     paper=PAPER,
-    title="Table 1: self-retrieval beside captioning",
+    title="Table 1: self-retrieval and captioning",
     columns=COLUMNS,
     rows=(
         _row("NT", "neuraltalk2", (*GRID, *NT), more=(0.02, 0.32, 3.02, 27.50, 0.652, 0.827)),
@@ -74,15 +74,15 @@ TABLE1 = Table(
     ),
     claims=(
         Claim(
-            "Section 4.1: models whose captions find their images better caption better (AA against NT).",
+            "Section 4.1: models with better self-retrieval have better captions (AA against NT).",
             tuple(Greater("AA", "NT", column) for column in ("top-5", "top-50", "ROUGE-L", "CIDEr")),
         ),
         Claim(
-            "Section 4.1: CL makes captions find their images better.",
+            "Section 4.1: CL improves self-retrieval.",
             tuple(Greater("AA + CL", "AA", column) for column in ("top-1", "top-5", "top-50")),
         ),
         Claim(
-            "Table 1: CL makes captions better.",
+            "Table 1: CL improves captions.",
             tuple(Greater("AA + CL", "AA", column) for column in ("ROUGE-L", "CIDEr")),
         ),
     ),
@@ -91,9 +91,9 @@ TABLE1 = Table(
 
 TABLE3 = Table(
     name="contrastive-captioning/table3",
-    pack_name="1 an image",
+    pack_names=("1 per image", "1 a picture"),  # the second: the name in older packs
     paper=PAPER,
-    title="Table 3: one caption an image",
+    title="Table 3: one caption per image",
     columns=COLUMNS,
     rows=(
         table_row(
@@ -111,15 +111,16 @@ TABLE3 = Table(
     ),
     claims=(
         Claim(
-            "Section 5.3: with one caption an image, CL gains in every metric.",
+            "Section 5.3: with one caption per image, CL gains in every metric.",
             tuple(Greater("AA + CL", "AA", column.name) for column in TEXT_METRICS),
         ),
     ),
     notes=(
-        "InstaPIC-1.1M is not to be had. Meant for a pack with one caption a training image, which `python -m "
-        "tellapart.cli.fewer_captions PACK OUT` makes of any other; its validation and test images keep theirs all, "
-        "so that metrics stay steady. In a batch a training image's one caption stands five times.",
-        "Figures in percent. The paper's are of InstaPIC-1.1M, and it has no self-retrieval there.",
+        "InstaPIC-1.1M is not available. This table is for a pack with one caption per training image, which `python "
+        "-m tellapart.cli.fewer_captions PACK OUT` makes from any other pack. Its validation and test images keep all "
+        "their captions, so that metrics stay comparable. In a batch, the one caption of a training image occurs five "
+        "times.",
+        "Values in percent. The paper's are on InstaPIC-1.1M, without self-retrieval.",
         SETTINGS,
     ),
 )
@@ -127,10 +128,10 @@ TABLE3 = Table(
 TABLE4 = Table(
     name="contrastive-captioning/table4",
     paper=PAPER,
-    title="Table 4: ways to go on from maximum likelihood",
+    title="Table 4: methods after maximum likelihood",
     columns=COLUMNS,
     rows=(
-        _row("AA", "adaptive-attention", AA, AA_FIGURES),
+        _row("AA", "adaptive-attention", AA, AA_VALUES),
         _row(
             "AA + IL",
             "adaptive-attention-il",
@@ -155,8 +156,8 @@ TABLE4 = Table(
             (*AA, *_further("cl")),
             (0.539, 0.411, 0.299, 0.212, 0.246, 0.479, 0.603),
         ),
-        _row("AA + CL", AA_CL, (*AA, *_further("cl")), CL_FIGURES),
-        table_row("AA + CL, the paper's rate", AA_CL, (*AA, *_further("cl"), "cl.optimiser.lr=1e-6")),
+        _row("AA + CL", AA_CL, (*AA, *_further("cl")), CL_VALUES),
+        table_row("AA + CL, the paper's learning rate", AA_CL, (*AA, *_further("cl"), "cl.optimiser.lr=1e-6")),
     ),
     claims=(
         Claim("Section 5.3 (1): CL improves its base.", (Greater("AA + CL", "AA", "CIDEr"),)),
@@ -188,7 +189,7 @@ TABLE5 = Table(
     title="Table 5: target and reference",
     columns=COLUMNS,
     rows=(
-        _row("NT", "neuraltalk2", (*GRID, *NT), NT_FIGURES),
+        _row("NT", "neuraltalk2", (*GRID, *NT), NT_VALUES),
         _row(
             "NT + CL(NT)",
             "neuraltalk2-cl",
@@ -201,8 +202,8 @@ TABLE5 = Table(
             (*AA, *NT, *_further("cl")),
             (0.716, 0.547, 0.411, 0.311, 0.249, 0.533, 0.956),
         ),
-        _row("AA", "adaptive-attention", AA, AA_FIGURES),
-        _row("AA + CL", AA_CL, (*AA, *_further("cl")), CL_FIGURES),
+        _row("AA", "adaptive-attention", AA, AA_VALUES),
+        _row("AA + CL", AA_CL, (*AA, *_further("cl")), CL_VALUES),
     ),
     claims=(
         Claim(
@@ -211,7 +212,7 @@ TABLE5 = Table(
         ),
         Claim("Section 5.3: a stronger reference teaches more.", (Greater("NT + CL(AA)", "NT + CL(NT)", "CIDEr"),)),
     ),
-    notes=(*NOTES, "NeuralTalk2 sees the mean of the same grid cells that AdaptiveAttention looks at."),
+    notes=(*NOTES, "NeuralTalk2 reads the mean of the grid cells that AdaptiveAttention attends to."),
 )
 
 TABLE6 = Table(
@@ -220,8 +221,8 @@ TABLE6 = Table(
     title="Table 6: the reference replaced by the best target",
     columns=COLUMNS,
     rows=(
-        _row("run 0", "adaptive-attention", AA, AA_FIGURES),
-        _row("run 1", AA_CL, (*AA, *_further("cl")), CL_FIGURES),
+        _row("run 0", "adaptive-attention", AA, AA_VALUES),
+        _row("run 1", AA_CL, (*AA, *_further("cl")), CL_VALUES),
         _row(
             "run 2",
             "adaptive-attention-cl-twice",
@@ -249,25 +250,28 @@ def _at(lr: str) -> Row:
 RATES_TABLE = Table(
     name="contrastive-captioning/rates",
     paper=PAPER,
-    title="What the learning rate of CL does",
+    title="The effect of CL's learning rate",
     columns=COLUMNS,
     rows=(table_row("AA", "adaptive-attention", AA), *map(_at, RATES)),
     claims=(
         Claim(
-            "At some rate CL makes captions find their images better (here: at 1e-4).",
+            "At some learning rate CL improves self-retrieval (here: at 1e-4).",
             (Greater("rate 1e-4", "AA", "top-5"),),
         ),
-        Claim("And better captions (here: at 1e-4).", (Greater("rate 1e-4", "AA", "CIDEr"),)),
+        Claim("At some learning rate CL improves captions (here: at 1e-4).", (Greater("rate 1e-4", "AA", "CIDEr"),)),
     ),
     seeds=1,
-    notes=(*NOTES, "No table of the paper, which has one rate. The other tables have 2e-5, set before any was run."),
+    notes=(
+        *NOTES,
+        "Not in the paper, which has one learning rate. The other tables have 2e-5, set before any was run.",
+    ),
 )
 
 UP_DOWN = ("features=grid", *_likelihood("xe"), "xe.evaluation=captions")
 UP_DOWN_TABLE = Table(
     name="contrastive-captioning/up-down",
     paper="Anderson et al. 2018; Rennie et al. 2017",
-    title="Up-Down by likelihood, then self-critical on CIDEr-D: what a reward does to distinctiveness",
+    title="Up-Down by likelihood, then self-critical on CIDEr-D: the effect of a reward on distinctiveness",
     columns=COLUMNS,
     rows=(
         table_row("Up-Down", "up-down", UP_DOWN),
@@ -288,11 +292,11 @@ UP_DOWN_TABLE = Table(
     claims=(
         Claim("Self-critical learning on CIDEr-D raises CIDEr.", (Greater("Up-Down + SCST", "Up-Down", "CIDEr"),)),
         Claim(
-            "It costs distinctiveness: fewer captions find their image.",
+            "It reduces distinctiveness: fewer captions find their image.",
             (Greater("Up-Down", "Up-Down + SCST", "top-5"),),
         ),
     ),
-    notes=(DATA, "No table of the paper: the same measures for the captioner that grounded captioning builds on."),
+    notes=(DATA, "Not in the paper: the same metrics for the captioner of grounded captioning."),
 )
 
 TABLES = (TABLE1, TABLE3, TABLE4, TABLE5, TABLE6, RATES_TABLE, UP_DOWN_TABLE)

@@ -2,8 +2,8 @@
 
 Section IV-A3: a base of 30 epochs (2e-4, after 15 epochs 2e-5; batches of 128), 15 epochs of fine-tuning at 2e-5, then
 heads on both sides, trained with everything but the CNN for 30 epochs at 2e-5 in batches of 256. Images are one
-vector each, so the CNN itself is never tuned here: fine-tuning goes on with all that is above it.
-The released command leaves the heads' learning rate at 2e-4: `convse-code` and `convse++-code`.
+vector each, so the CNN is never fine-tuned here: fine-tuning continues with everything above it.
+The released command trains the heads at 2e-4: `convse-code` and `convse++-code`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def base(contrast: Contrast) -> Stage:
 
 
 def fine_tune(contrast: Contrast) -> Stage:
-    """The base again, from its best epoch, at a tenth of the rate."""
+    """The base again, from its best epoch, at a tenth of the learning rate."""
     return replace(
         base(contrast),
         name="fine-tune",
@@ -91,7 +91,7 @@ TUNED = tuple(
     Recipe(
         name=f"{recipe.name}-tuned",
         paper=f"ConVSE, Table III; {recipe.paper}",
-        about=f"{recipe.name} and 15 epochs more at a tenth of the rate.",
+        about=f"{recipe.name} and 15 more epochs at a tenth of the learning rate.",
         stages=(base(contrast), fine_tune(contrast)),
         expected=expected,
     )
@@ -119,7 +119,7 @@ RELEASED = tuple(
     Recipe(
         name=f"{recipe.name}-code",
         paper=f"{recipe.paper}; released code",
-        about=f"{recipe.name} with the learning rate that the released command really uses for the heads, 2e-4.",
+        about=f"{recipe.name} with the learning rate of the released command for the heads, 2e-4.",
         stages=joint(contrast, lr=2e-4),
     )
     for recipe, contrast in ((CONVSE, SUM_OF_NEGATIVES), (CONVSE_PLUS_PLUS, HARDEST_NEGATIVE))

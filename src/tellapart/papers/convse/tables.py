@@ -1,4 +1,4 @@
-"""Tables of the ConVSE paper, and a factorial one of ours: where the gain of ConVSE++ comes from."""
+"""Tables of the ConVSE paper, and a factorial table of ours: where the gain of ConVSE++ comes from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from tellapart.reproduce.table import RETRIEVAL, RSUM, Claim, Greater, Row, Spre
 PAPER = "Jain & Verma, Contrastive Learning of Visual-Semantic Embeddings"
 COLUMNS = tuple(replace(column, in_folds=True) for column in (*RETRIEVAL, RSUM))
 COCO, FLICKR = "COCO (1K)", "Flickr30k"
-BACKBONE = "The paper tunes a ResNet-152; here images are vectors on disk, and all that is above the CNN is trained."
+BACKBONE = (
+    "The paper fine-tunes a ResNet-152; here images are vectors on disk, and everything above the CNN is trained."
+)
 
 TABLE1 = Table(
     name="convse/table1",
@@ -38,13 +40,13 @@ TABLE1 = Table(
     ),
     claims=(
         Claim(
-            "Section IV-B: runs that differ in their seed differ little (here: R@1's standard deviation is below 1).",
+            "Section IV-B: runs with different seeds differ little (here: the standard deviation of R@1 is below 1).",
             tuple(SpreadBelow(row, column, 1.0) for row in ("ConVSE", "ConVSE++") for column in ("I2T R@1", "T2I R@1")),
         ),
         Claim("ConVSE++ beats ConVSE in R@sum.", (Greater("ConVSE++", "ConVSE", "R@sum"),)),
     ),
     seeds=5,
-    notes=(BACKBONE, "A seed here draws base and heads anew; the paper does not say what its five runs share."),
+    notes=(BACKBONE, "A seed changes base and heads; the paper does not say what its five runs share."),
 )
 
 
@@ -81,7 +83,7 @@ TABLE2 = Table(
         ),
         Claim("Section IV-B: narrow spaces are worse.", (Greater("tau = 0.1, d = 1024", "d = 64", "R@sum"),)),
         Claim(
-            "Section IV-B: from 256 on, the width changes little (here: within 5 of R@sum).",
+            "Section IV-B: from 256 on, the width matters little (here: within 5 of R@sum).",
             tuple(Within("tau = 0.1, d = 1024", f"d = {value}", "R@sum", 5.0) for value in (256, 512, 2048)),
         ),
     ),
@@ -134,8 +136,8 @@ TABLE3 = Table(
                 FLICKR: (57.8, 84.3, 88.9, 41.0, 71.1, 80.0, 423.1),
             },
         ),
-        table_row("ConVSE, released rate", "convse-code"),
-        table_row("ConVSE++, released rate", "convse++-code"),
+        table_row("ConVSE, released learning rate", "convse-code"),
+        table_row("ConVSE++, released learning rate", "convse++-code"),
     ),
     claims=(
         Claim(
@@ -158,7 +160,7 @@ TABLE3 = Table(
     ),
     notes=(
         BACKBONE,
-        "Released rate: the command in the released code leaves the heads' learning rate at 2e-4; the paper says 2e-5.",
+        "Released learning rate: the released command trains the heads at 2e-4; the paper says 2e-5.",
     ),
 )
 
@@ -170,7 +172,7 @@ def _change(stage: str, with_heads: bool, contrast: bool, batch: int) -> tuple[s
         f"{stage}.objective.contrast.reduction={'mean' if contrast else 'sum'}",
         f"{stage}.sampling.batch={batch}",
     )
-    # Fine-tuning has no model of its own: it goes on with the base's.
+    # Fine-tuning has no model in its settings: it continues with the base's.
     return settings if stage == "fine-tune" else (*settings, f"{stage}.model.heads={2048 if with_heads else 0}")
 
 
@@ -185,7 +187,7 @@ def _factorial_name(restart: bool, with_heads: bool, contrast: bool, batch: int)
 
 
 def _factorial_row(restart: bool, with_heads: bool, contrast: bool, batch: int) -> Row:
-    """The same three stages for all; what differs is applied to the last stage only, or to all three."""
+    """The same three stages for all rows; what differs is set for the last stage only, or for all three."""
     stages = ("heads",) if restart else ("base", "fine-tune", "heads")
     overrides = tuple(setting for stage in stages for setting in _change(stage, with_heads, contrast, batch))
     return table_row(_factorial_name(restart, with_heads, contrast, batch), "convse++", overrides)
@@ -205,19 +207,19 @@ def _effect(position: int, high: bool | int, low: bool | int) -> Greater:
 GAIN = Table(
     name="convse/where-the-gain-is",
     paper=PAPER,
-    title="What of ConVSE++ brings its gain over VSE++: heads, loss, batch size, and when they come in",
+    title="What makes ConVSE++ better than VSE++: heads, loss, batch size, and when they start",
     columns=COLUMNS,
     rows=tuple(_factorial_row(*setting) for setting in FACTORS),
     claims=(
         Claim("Heads help, all else averaged.", (_effect(1, True, False),)),
         Claim("The ConVSE++ loss helps, all else averaged.", (_effect(2, True, False),)),
         Claim("Batches of 256 help, all else averaged.", (_effect(3, 256, 128),)),
-        Claim("Bringing them in on a restart beats having them from the start.", (_effect(0, True, False),)),
+        Claim("Starting them on a restart beats having them from the start.", (_effect(0, True, False),)),
     ),
     seeds=1,
     notes=(
-        "The ConVSE++ loss equals the VSE++ hinge divided by temperature and batch size: under Adam that scale meets "
-        "only the clipping of gradients. All rows train 30 + 15 + 30 epochs at the same rates.",
+        "The ConVSE++ loss equals the VSE++ hinge divided by temperature and batch size: under Adam that scale only "
+        "matters for gradient clipping. All rows train 30 + 15 + 30 epochs at the same learning rates.",
     ),
 )
 

@@ -1,11 +1,10 @@
 """Recipes of the grounded captioning paper: two matchers, Up-Down under each supervision, SCST with each reward.
 
-Settings are section 4.2's, and where it is silent the released code's: 30 epochs at 5e-4 times 0.8 every three,
-gradients clamped to 0.1, 29 images with five captions a batch, words cut to 16, scheduled sampling up to a quarter;
-then 80 epochs of SCST at 5e-5. The matchers are trained as SCAN's own code has it. All recipes whose name begins with
-`grounded-` begin with both matchers, so that a table of them trains each only once; one by itself need not train what
-it does not rest on (`train --stages`; `reproduce` sees to it).
-"""
+Settings are those of section 4.2; others are the released code's: 30 epochs at 5e-4 times 0.8 every three, gradients
+clamped to 0.1, batches of 29 images with five captions each, captions cut to 16 words, scheduled sampling up to a
+quarter; then 80 epochs of SCST at 5e-5. The matchers are trained as in SCAN's code. All recipes whose name begins with
+`grounded-` begin with both matchers, so that a table trains each only once. A single recipe need not train a matcher
+that it does not use (`train --stages`; `reproduce` does so by itself)."""
 
 from __future__ import annotations
 
@@ -29,15 +28,15 @@ SUPERVISIONS: dict[str, Likelihood | Distillation] = {
     "scan": Distillation("scan", likelihood=WORDS),
     "pos-scan": Distillation("pos-scan", likelihood=WORDS),
 }
-"""Who tells Up-Down where to look in its first stage; lambda_1 is 0.1."""
+"""What supervises the attention of Up-Down in its first stage; lambda_1 is 0.1."""
 BEST_REGION = Distillation("pos-scan", "nll", weight=0.03, among="sure", likelihood=WORDS)
-"""Ours: of what the detector is sure of, the region POS-SCAN would choose is right, as with true boxes."""
+"""Ours: among sure detections, the region that POS-SCAN would choose is the target, as with true boxes."""
 REWARDS = {
     "cider": Rewards(),
     "cider-scan": Rewards(matcher="scan"),
     "cider-pos-scan": Rewards(matcher="pos-scan"),
 }
-"""What a sentence is worth in the second stage (Eq. 19); lambda_2 is 1."""
+"""The reward of a caption in the second stage (Eq. 19); lambda_2 is 1."""
 
 
 def matcher_stage(name: str, nouns: bool) -> Stage:
@@ -57,7 +56,7 @@ def matcher_stage(name: str, nouns: bool) -> Stage:
 
 
 def words_stage(objective: Likelihood | Distillation, model: UpDown | AdaptiveAttention) -> Stage:
-    """Eqs. 15 and 16: true sentences, with or without a supervised gaze."""
+    """Eqs. 15 and 16: true captions, with or without supervised attention."""
     return Stage(
         name="xe",
         model=model,
@@ -73,7 +72,7 @@ def words_stage(objective: Likelihood | Distillation, model: UpDown | AdaptiveAt
 
 
 def reward_stage(rewards: Rewards) -> Stage:
-    """Eqs. 17-19: five sampled sentences an image against the greedy one. The gaze is no longer supervised."""
+    """Eqs. 17-19: five sampled captions per image against the greedy one. Attention is no longer supervised."""
     return Stage(
         name="scst",
         start="xe",
@@ -109,13 +108,13 @@ PUBLISHED = {
     "pos-scan-cider-pos-scan": (64.3, 7.63, 18.33),
 }
 """CIDEr, F1_all and F1_loc of Table 2."""
-TOLD_BY = {
-    "none": "nothing tells it where to look",
-    "boxes": "true boxes tell it where to look",
-    "scan": "SCAN tells it where to look",
-    "pos-scan": "POS-SCAN tells it where to look",
+SUPERVISED_BY = {
+    "none": "without supervised attention",
+    "boxes": "attention supervised by true boxes",
+    "scan": "attention supervised by SCAN",
+    "pos-scan": "attention supervised by POS-SCAN",
 }
-PAID_BY = {"cider": "CIDEr", "cider-scan": "CIDEr + SCAN", "cider-pos-scan": "CIDEr + POS-SCAN"}
+REWARDED_BY = {"cider": "CIDEr", "cider-scan": "CIDEr + SCAN", "cider-pos-scan": "CIDEr + POS-SCAN"}
 
 
 def _expected(key: str) -> str:
@@ -123,25 +122,27 @@ def _expected(key: str) -> str:
     return f"Paper, Flickr30k Entities val: CIDEr {cider}, F1_all {f1_all}, F1_loc {f1_loc}."
 
 
-def first_stage_recipe(told: str) -> Recipe:
+def first_stage_recipe(supervision: str) -> Recipe:
+    """A recipe of the first stage, on true captions."""
     return Recipe(
-        name=f"grounded-{told}",
+        name=f"grounded-{supervision}",
         paper="Grounded captioning, Table 2, XE Pre-Train",
-        about=f"Up-Down on true sentences; {TOLD_BY[told]}.",
+        about=f"Up-Down on true captions; {SUPERVISED_BY[supervision]}.",
         features="regions",
-        stages=(*TEACHERS, words_stage(SUPERVISIONS[told], UpDown())),
-        expected=_expected(told),
+        stages=(*TEACHERS, words_stage(SUPERVISIONS[supervision], UpDown())),
+        expected=_expected(supervision),
     )
 
 
-def second_stage_recipe(told: str, paid: str) -> Recipe:
+def second_stage_recipe(supervision: str, reward: str) -> Recipe:
+    """A recipe of both stages."""
     return Recipe(
-        name=f"grounded-{told}-{paid}",
+        name=f"grounded-{supervision}-{reward}",
         paper="Grounded captioning, Table 2, SCST Fine-Tune",
-        about=f"Up-Down, {TOLD_BY[told]}; then SCST with {PAID_BY[paid]}.",
+        about=f"Up-Down, {SUPERVISED_BY[supervision]}; then SCST with {REWARDED_BY[reward]}.",
         features="regions",
-        stages=(*TEACHERS, words_stage(SUPERVISIONS[told], UpDown()), reward_stage(REWARDS[paid])),
-        expected=_expected(f"{told}-{paid}"),
+        stages=(*TEACHERS, words_stage(SUPERVISIONS[supervision], UpDown()), reward_stage(REWARDS[reward])),
+        expected=_expected(f"{supervision}-{reward}"),
     )
 
 
@@ -149,7 +150,7 @@ MATCHERS = (
     Recipe(
         name="scan",
         paper="Grounded captioning, Table 1; Lee et al. 2018",
-        about="Words look at regions; hardest negative in the batch.",
+        about="Words attend to regions; hardest negative in the batch.",
         features="regions",
         stages=TEACHERS[:1],
         expected="Paper, Flickr30k Entities val: attention accuracy 17.63.",
@@ -157,7 +158,7 @@ MATCHERS = (
     Recipe(
         name="pos-scan",
         paper="Grounded captioning, Eq. 8, Table 1",
-        about="SCAN in which only what nouns find counts.",
+        about="SCAN in which only nouns count.",
         features="regions",
         stages=TEACHERS[1:],
         expected="Paper, Flickr30k Entities val: attention accuracy 28.58.",
@@ -165,7 +166,7 @@ MATCHERS = (
     Recipe(
         name="grounded-matchers",
         paper="Grounded captioning, Table 1",
-        about="SCAN, then POS-SCAN: what all grounded- recipes begin with. The run's model is POS-SCAN.",
+        about="SCAN, then POS-SCAN: the first stages of all grounded- recipes. The run's model is POS-SCAN.",
         features="regions",
         stages=TEACHERS,
     ),
@@ -175,7 +176,7 @@ CAPTIONERS = (
     Recipe(
         name="up-down",
         paper="Grounded captioning, section 3.2; Anderson et al. 2018",
-        about="Up-Down on true sentences, by itself.",
+        about="Up-Down on true captions, by itself.",
         features="regions",
         stages=(words_stage(WORDS, UpDown()),),
         expected=_expected("none"),
@@ -183,7 +184,7 @@ CAPTIONERS = (
     Recipe(
         name="up-down-scst",
         paper="Grounded captioning, Table 2; Rennie et al. 2017",
-        about="Up-Down on true sentences, then SCST with CIDEr.",
+        about="Up-Down on true captions, then SCST with CIDEr.",
         features="regions",
         stages=(words_stage(WORDS, UpDown()), reward_stage(REWARDS["cider"])),
         expected=_expected("none-cider"),
@@ -191,14 +192,14 @@ CAPTIONERS = (
     Recipe(
         name="grounded-best-region",
         paper="Grounded captioning, with a loss of ours",
-        about="Up-Down learns POS-SCAN's best region among sure detections: the gaze that our runs found best.",
+        about="Up-Down learns POS-SCAN's best region among sure detections: the best attention in our runs.",
         features="regions",
         stages=(*TEACHERS, words_stage(BEST_REGION, UpDown())),
     ),
     Recipe(
         name="adaptive-attention-pos-scan",
         paper="Grounded captioning, Eq. 15, with the CL paper's captioner",
-        about="POS-SCAN tells AdaptiveAttention, which may also look away, where to look.",
+        about="POS-SCAN supervises the attention of AdaptiveAttention, which may also attend to no region.",
         features="regions",
         stages=(TEACHERS[1], words_stage(SUPERVISIONS["pos-scan"], AdaptiveAttention())),
     ),
@@ -207,6 +208,6 @@ CAPTIONERS = (
 RECIPES = (
     *MATCHERS,
     *CAPTIONERS,
-    *(first_stage_recipe(told) for told in SUPERVISIONS),
-    *(second_stage_recipe(told, paid) for told in SUPERVISIONS for paid in REWARDS),
+    *(first_stage_recipe(supervision) for supervision in SUPERVISIONS),
+    *(second_stage_recipe(supervision, reward) for supervision in SUPERVISIONS for reward in REWARDS),
 )

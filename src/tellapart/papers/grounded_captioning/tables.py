@@ -8,15 +8,15 @@ from tellapart.reproduce.table import Claim, Column, Greater, Row, Sweep, Table,
 PAPER = "Zhou et al., More Grounded Image Captioning by Distilling Image-Text Matching Model"
 FLICKR, COCO = "Flickr30k Entities (val)", "COCO (Karpathy test)"
 SPLITS = (
-    "The paper's figures are of the validation split; ours are of the test split, and epochs are chosen on validation. "
-    "On Flickr8k the split is Flickr8k's own (6,000 / 1,000 / 1,000)."
+    "The paper's values are on the validation split; ours are on the test split, and epochs are selected on "
+    "validation. On Flickr8k the split is the public one (6,000 / 1,000 / 1,000)."
 )
 REGIONS = (
-    "Regions here are a COCO detector's boxes filled up with fixed ones, seen by a small backbone (in the features' "
-    "name, `cut`: each looked at by itself; `named`: with the detector's name for it); the paper has 36 boxes of a "
-    "Visual Genome detector."
+    "Regions here are boxes of a COCO detector, filled up with fixed ones, and encoded by a small backbone (in the "
+    "name of the features, `cut`: each region is encoded by itself; `named`: with the detector's class). The paper "
+    "has 36 boxes of a Visual Genome detector."
 )
-SPICE = "SPICE is left blank where it was not run; METEOR where its tables are not installed."
+SPICE = "SPICE is empty where it was not run, METEOR where its tables are not installed."
 
 ACCURACY = Column("Attention Acc.", "attention_accuracy", "grounding", 2)
 CAPTIONS = (
@@ -31,10 +31,10 @@ OURS = (ACCURACY, Column("CHAIR", "chair_words", "grounding"))
 """Columns that the paper does not print."""
 BOUNDS = tuple(Column(name, f"region_{name}", "regions", 2) for name in ("ceiling", "chance", "first"))
 KEPT_TO = tuple(Column(name, f"attention_accuracy_{name}", "grounding", 2) for name in ("detected", "sure"))
-"""A matcher's accuracy if it looked at detections alone, and at these times how sure the detector is."""
+"""A matcher's accuracy among detections only, and among these weighted by the detector's confidence."""
 
 THE_CODES = ("xe.objective.loss=kl-teacher-first", "xe.objective.mean_over=supervised")
-"""Eq. 15 as the released code has it: the divergence the other way round, and its mean over nouns alone."""
+"""Eq. 15 as in the released code: the divergence in the other direction, and its mean over nouns only."""
 
 UNKNOWN = (None,) * (len(KEPT_TO) + len(BOUNDS))
 
@@ -62,7 +62,7 @@ TABLE1 = Table(
     ),
     claims=(
         Claim(
-            "Section 4.3, Q1: nouns alone make SCAN's attention far more accurate.",
+            "Section 4.3, Q1: nouns only make SCAN's attention far more accurate.",
             (Greater("POS-SCAN", "SCAN", "Attention Acc."),),
         ),
         Claim(
@@ -85,14 +85,14 @@ TABLE1 = Table(
     notes=(
         SPLITS,
         REGIONS,
-        "The last six rows are not in the paper's table: other losses, and POS-SCAN as the released code has it.",
-        "Nor are the other columns: a matcher's accuracy if it looked at detections alone, and at these times how sure "
-        "the detector is; how often any region is right, a region drawn at random, and the surest detection.",
+        "The last six rows are not in the paper's table: other losses, and POS-SCAN as in the released code.",
+        "Nor are the other columns: a matcher's accuracy among detections only, and among these weighted by the "
+        "detector's confidence; how often any region is right, a random region, and the surest detection.",
     ),
 )
 
-TOLD = {"boxes": "GT", "none": "no supervision", "scan": "SCAN", "pos-scan": "POS-SCAN"}
-PAID = {"": "XE", "cider": "CIDEr", "cider-scan": "CIDEr + SCAN", "cider-pos-scan": "CIDEr + POS-SCAN"}
+SUPERVISION = {"boxes": "GT", "none": "no supervision", "scan": "SCAN", "pos-scan": "POS-SCAN"}
+REWARD = {"": "XE", "cider": "CIDEr", "cider-scan": "CIDEr + SCAN", "cider-pos-scan": "CIDEr + POS-SCAN"}
 PUBLISHED = {
     ("boxes", ""): (70.1, 27.4, 21.8, 58.9, 15.4, 8.33, 23.09),
     ("boxes", "cider"): (73.4, 29.6, 22.4, 67.5, 16.0, 7.53, 18.40),
@@ -116,13 +116,13 @@ PUBLISHED = {
 BEST_SURE = "POS-SCAN's best sure region; XE"
 
 
-def _name(told: str, paid: str) -> str:
-    return f"{TOLD[told]}; {PAID[paid]}"
+def _name(supervision: str, reward: str) -> str:
+    return f"{SUPERVISION[supervision]}; {REWARD[reward]}"
 
 
-def _all_told(paid: str) -> tuple[str, ...]:
-    """The rows of one reward, whoever supervised."""
-    return tuple(_name(told, paid) for told in TOLD)
+def _all_supervisions(reward: str) -> tuple[str, ...]:
+    """The rows of one reward, with every supervision."""
+    return tuple(_name(supervision, reward) for supervision in SUPERVISION)
 
 
 SHORTER = (
@@ -131,15 +131,15 @@ SHORTER = (
     "scst.objective.baseline=leave-one-out",
     "scst.objective.reread=true",
 )
-"""The second stage, cut down from 80 epochs of 29 images a batch."""
+"""The second stage, shortened from 80 epochs with batches of 29 images."""
 
 
-def _told_and_paid(told: str, paid: str) -> Row:
+def _table2_row(supervision: str, reward: str) -> Row:
     return table_row(
-        _name(told, paid),
-        f"grounded-{told}-{paid}" if paid else f"grounded-{told}",
-        SHORTER if paid else (),
-        published={FLICKR: (*PUBLISHED[told, paid], None, None)},
+        _name(supervision, reward),
+        f"grounded-{supervision}-{reward}" if reward else f"grounded-{supervision}",
+        SHORTER if reward else (),
+        published={FLICKR: (*PUBLISHED[supervision, reward], None, None)},
     )
 
 
@@ -149,7 +149,7 @@ TABLE2 = Table(
     title="Table 2: supervision of the first stage, reward of the second",
     columns=(*CAPTIONS, *ATTENTION, *OURS),
     rows=(
-        *(_told_and_paid(told, paid) for told, paid in PUBLISHED),
+        *(_table2_row(supervision, reward) for supervision, reward in PUBLISHED),
         table_row("POS-SCAN, the code's divergence; XE", "grounded-pos-scan", THE_CODES),
         table_row("GT, Eq. 15's divergence; XE", "grounded-boxes", ("xe.objective.loss=kl",)),
         table_row(BEST_SURE, "grounded-best-region"),
@@ -160,11 +160,11 @@ TABLE2 = Table(
             tuple(Greater(_name("pos-scan", ""), _name("none", ""), column) for column in ("F1_all", "F1_loc")),
         ),
         Claim(
-            "Section 4.3, Q2: and it costs no caption quality (here: CIDEr no more than 1 below).",
+            "Section 4.3, Q2: it does not reduce caption quality (here: CIDEr no more than 1 below).",
             (Greater(_name("pos-scan", ""), _name("none", ""), "C", by=-1.0),),
         ),
         Claim(
-            "Ours: taught POS-SCAN's best sure region, captions are grounded better, at no loss in CIDEr either.",
+            "Ours: supervised by POS-SCAN's best sure region, captions are grounded better, without loss of CIDEr.",
             (
                 *(Greater(BEST_SURE, _name("none", ""), column) for column in ("F1_all", "F1_loc", "Attention Acc.")),
                 Greater(BEST_SURE, _name("none", ""), "C", by=-1.0),
@@ -179,35 +179,35 @@ TABLE2 = Table(
             tuple(Greater(_name("boxes", ""), _name("pos-scan", ""), column) for column in ("F1_all", "F1_loc")),
         ),
         Claim(
-            "Section 4.3, Q3: SCST with CIDEr makes captions better (all supervisions averaged).",
-            (Greater(_all_told("cider"), _all_told(""), "C"),),
+            "Section 4.3, Q3: SCST with CIDEr improves captions (all supervisions averaged).",
+            (Greater(_all_supervisions("cider"), _all_supervisions(""), "C"),),
         ),
         Claim(
-            "Section 4.3, Q3: and grounding worse, in most cases (averaged).",
-            (Greater(_all_told(""), _all_told("cider"), "F1_loc"),),
+            "Section 4.3, Q3: it makes grounding worse, in most cases (averaged).",
+            (Greater(_all_supervisions(""), _all_supervisions("cider"), "F1_loc"),),
         ),
         Claim(
-            "Section 4.3, Q4: SCAN's score as a further reward grounds better than CIDEr alone (averaged).",
-            (Greater(_all_told("cider-scan"), _all_told("cider"), "F1_all"),),
+            "Section 4.3, Q4: SCAN's score as a second reward grounds better than CIDEr alone (averaged).",
+            (Greater(_all_supervisions("cider-scan"), _all_supervisions("cider"), "F1_all"),),
         ),
         Claim(
-            "Section 4.3, Q4: SCAN's reward trades better than POS-SCAN's: better captions (averaged).",
-            (Greater(_all_told("cider-scan"), _all_told("cider-pos-scan"), "C"),),
+            "Section 4.3, Q4: SCAN's reward is a better trade-off than POS-SCAN's: better captions (averaged).",
+            (Greater(_all_supervisions("cider-scan"), _all_supervisions("cider-pos-scan"), "C"),),
         ),
     ),
     notes=(
         SPLITS,
         REGIONS,
         SPICE,
-        "GT is supervision by the best region's log-likelihood, as in Table 1. Greedy captions. The last three rows "
-        "are not in the paper's table.",
-        "SCST lasts 12 epochs of 64 images a batch instead of 80 of 29, draws without dropout (`reread`) and "
-        "compares an image's five sentences with each other instead of with the greedy one.",
+        "GT is supervision by the log-likelihood of the best region, as in Table 1. Captions are greedy. The last "
+        "three rows are not in the paper's table.",
+        "SCST has 12 epochs with batches of 64 images instead of 80 with 29, samples without dropout (`reread`) and "
+        "compares the five captions of an image with each other instead of with the greedy one.",
     ),
 )
 
 LARGE = ("xe.model.hidden=1024", "xe.evaluation=captions")
-"""COCO: wider, and with no boxes to judge by."""
+"""COCO: wider, and without boxes for validation."""
 LARGE_SCST = (*LARGE, "scst.evaluation=captions")
 COCO_CAPTIONS = tuple(Column(c.name, c.metric, "text-metrics", c.decimals) for c in CAPTIONS)
 
@@ -232,7 +232,7 @@ TABLE4 = Table(
     ),
     claims=(
         Claim("POS-SCAN's supervision helps captions.", (Greater("XE + POS-SCAN", "XE", "C"),)),
-        Claim("It still does after SCST.", (Greater("XE + POS-SCAN; CIDEr", "XE; CIDEr", "C"),)),
+        Claim("POS-SCAN's supervision still helps after SCST.", (Greater("XE + POS-SCAN; CIDEr", "XE; CIDEr", "C"),)),
         Claim("SCAN's reward adds to it.", (Greater("XE + POS-SCAN; CIDEr + SCAN", "XE + POS-SCAN; CIDEr", "C"),)),
     ),
     notes=(REGIONS, SPICE, "Beam 3, as in the paper. COCO here has no boxes, so grounding is not measured."),
@@ -240,40 +240,44 @@ TABLE4 = Table(
 
 WEIGHTS = ("0.02", "0.05", "0.1", "0.2", "0.5", "1.0")
 SUPERVISORS = ("pos-scan", "scan", "boxes")
-UNTAUGHT = table_row("lambda_1 = 0", "grounded-none")
+UNSUPERVISED = table_row("lambda_1 = 0", "grounded-none")
 
 
-def _weighted(told: str, weight: str) -> Row:
-    return table_row(f"{TOLD[told]}, lambda_1 = {weight}", f"grounded-{told}", (f"xe.objective.weight={weight}",))
+def _weighted(supervision: str, weight: str) -> Row:
+    return table_row(
+        f"{SUPERVISION[supervision]}, lambda_1 = {weight}",
+        f"grounded-{supervision}",
+        (f"xe.objective.weight={weight}",),
+    )
 
 
-def _line(told: str) -> tuple[tuple[float, str], ...]:
-    """lambda_1 and the row that has it."""
-    return (0.0, UNTAUGHT.name), *((float(weight), _weighted(told, weight).name) for weight in WEIGHTS)
+def _line(supervision: str) -> tuple[tuple[float, str], ...]:
+    """The points of one line: lambda_1 and the row that has it."""
+    return (0.0, UNSUPERVISED.name), *((float(weight), _weighted(supervision, weight).name) for weight in WEIGHTS)
 
 
 FIGURE3 = Table(
     name="grounded-captioning/figure3",
     paper=PAPER,
-    title="Figure 3: what lambda_1 does to captions and gaze",
+    title="Figure 3: the effect of lambda_1 on captions and attention",
     columns=(CAPTIONS[3], CAPTIONS[4], *ATTENTION, ACCURACY),
     rows=(
-        UNTAUGHT,
-        *(_weighted(told, weight) for told in SUPERVISORS for weight in WEIGHTS),
+        UNSUPERVISED,
+        *(_weighted(supervision, weight) for supervision in SUPERVISORS for weight in WEIGHTS),
     ),
-    sweep=Sweep("lambda_1", {TOLD[told]: _line(told) for told in SUPERVISORS}),
+    sweep=Sweep("lambda_1", {SUPERVISION[supervision]: _line(supervision) for supervision in SUPERVISORS}),
     claims=(
         Claim(
-            "Figure 3: supervision of the right weight improves gaze.",
+            "Figure 3: supervision with the right weight improves attention.",
             tuple(Greater("POS-SCAN, lambda_1 = 0.1", "lambda_1 = 0", column) for column in ("F1_all", "F1_loc")),
         ),
         Claim(
-            "Figure 3: and captions do not suffer (here: CIDEr within 2).",
+            "Figure 3: captions do not get worse (here: CIDEr within 2).",
             (Within("POS-SCAN, lambda_1 = 0.1", "lambda_1 = 0", "C", 2.0),),
         ),
     ),
     seeds=1,
-    notes=(SPLITS, REGIONS, SPICE, "The paper prints the figure without numbers; the weights are ours."),
+    notes=(SPLITS, REGIONS, SPICE, "The paper's figure has no numbers; the weights are ours."),
 )
 
 TABLES = (TABLE1, TABLE2, TABLE4, FIGURE3)

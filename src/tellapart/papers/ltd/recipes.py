@@ -2,9 +2,9 @@
 
 Section 4.2: 30 epochs of warm-up with frozen word vectors (and CNN) and 30 of fine-tuning, batches of 128, cosine from
 2e-4, the weights of each epoch's last tenth averaged. AdamP, clipping and noise on words are the released code's. The
-released second phase is meant to start at a tenth of the rate and to fall, but its schedule makes the rate rise from
-zero to 2e-4 instead; here it is the former, and the table ltd/rising-rate shows the latter.
-GloVe has 50 dimensions where the paper has 300: those come as a package.
+released second phase is meant to start at a tenth of the learning rate and to fall, but its schedule makes it rise from
+zero to 2e-4 instead. The recipes do the former; the table ltd/rising-rate shows the latter.
+GloVe has 50 dimensions, since these come as a package; the paper has 300.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ LATENT_BOUND, INPUT_BOUND = 0.2, 6.0
 """The paper's best eta on Flickr30k: of latent targets, and of input targets."""
 
 
-def ways(contrast: Contrast) -> dict[str, Any]:
-    """Every objective of Table 1 by the recipe name's ending."""
+def objectives(contrast: Contrast) -> dict[str, Any]:
+    """Every objective of Table 1, by the ending of the recipe's name."""
     return {
         "": Ranking(contrast),
         "-itd-dual": InputTarget(contrast, DUAL),
@@ -43,10 +43,12 @@ def ways(contrast: Contrast) -> dict[str, Any]:
 
 
 def sampling_for(objective: Any, batch: int) -> Sampling:
+    """Batches with the sentence targets, if the objective needs them."""
     return Sampling(batch=batch, columns=(TARGETS,) if isinstance(objective, LatentTarget) else ())
 
 
 def two_phases(objective: Any, batch_norm: bool) -> tuple[Stage, Stage]:
+    """Warm-up with frozen word vectors, then fine-tuning."""
     warm_up = Stage(
         name="warm-up",
         model=LTDBaseline(
@@ -79,7 +81,7 @@ def two_phases(objective: Any, batch_norm: bool) -> tuple[Stage, Stage]:
 
 
 def vsrn_stage(objective: Any) -> Stage:
-    """VSRN's own schedule, with LTD's two changes to the model; regions in the detector's order."""
+    """VSRN with its schedule and LTD's two changes to the model; regions in the detector's order."""
     return Stage(
         name="train",
         model=VSRN(word_width=50, word_vectors="glove-50"),
@@ -95,7 +97,8 @@ def vsrn_stage(objective: Any) -> Stage:
 
 
 def tern_stage(objective: Any) -> Stage:
-    """A smaller TERN whose text side is learned from scratch: so the rate is not the paper's 2e-6 for a ready BERT."""
+    """A smaller TERN whose text side is trained from scratch, so that the paper's 2e-6 for a pretrained BERT is too
+    low."""
     return Stage(
         name="train",
         model=TERN(embedding=512, text_layers=3, word_width=512, region_width=512, hidden=1024),
@@ -111,8 +114,8 @@ def tern_stage(objective: Any) -> Stage:
 
 
 def warmed(stage: Stage) -> tuple[Stage, Stage]:
-    """Three epochs against all negatives first. From scratch, the hardest negative alone can leave a model where all
-    pairs score the same and no gradient leads away."""
+    """Three epochs against all negatives first. From scratch, the hardest negative alone can lead to a model that
+    scores all pairs the same and has no gradient."""
     all_negatives = Ranking(Contrast("sum-of-hinges", margin=0.2, reduction="sum"))
     first = replace(
         stage,
@@ -128,8 +131,8 @@ def warmed(stage: Stage) -> tuple[Stage, Stage]:
 
 ABOUT = {
     "": "the contrastive loss alone",
-    "-itd-dual": "plus writing the caption back, as dual loss",
-    "-itd": f"plus writing the caption back, held below {INPUT_BOUND:g}",
+    "-itd-dual": "plus decoding the caption, as dual loss",
+    "-itd": f"plus decoding the caption, held below {INPUT_BOUND:g}",
     "-ltd-dual": "plus decoding the caption's MiniLM vector, as dual loss",
     "-ltd": f"plus decoding the caption's MiniLM vector, held below {LATENT_BOUND:g}",
 }
@@ -166,7 +169,7 @@ BASELINES = tuple(
         ("ltd-baseline", "LTD, Table 1", "InfoNCE", INFO_NCE),
         ("ltd-triplet", "LTD, Table 2", "hardest triplet and batch norm", TRIPLET),
     )
-    for ending, objective in ways(contrast).items()
+    for ending, objective in objectives(contrast).items()
 )
 LATENT_ONLY = ("", "-ltd-dual", "-ltd")
 VSRNS = tuple(
@@ -175,14 +178,14 @@ VSRNS = tuple(
         "LTD, Table 3; Li et al. 2019",
         f"Regions reason in a graph, a GRU reads them: {ABOUT[ending]}.",
         "regions",
-        (vsrn_stage(ways(TRIPLET)[ending]),),
+        (vsrn_stage(objectives(TRIPLET)[ending]),),
     )
     for ending in LATENT_ONLY
 )
 VSRN_DECODER = _recipe(
     "vsrn-decoder",
     "Li et al. 2019, as published",
-    "The original VSRN: width 2048, one-way GRU, and a decoder that writes the caption from the regions.",
+    "The original VSRN: width 2048, one-way GRU, and a decoder that generates the caption from the regions.",
     "regions",
     (
         replace(
@@ -197,7 +200,7 @@ TERNS = tuple(
         "LTD, Table 3; Messina et al. 2020",
         f"Transformers over regions and over words (from scratch), shared layers: {ABOUT[ending]}.",
         "regions",
-        (tern_stage(ways(TRIPLET)[ending]),),
+        (tern_stage(objectives(TRIPLET)[ending]),),
     )
     for ending in LATENT_ONLY
 )
@@ -215,11 +218,12 @@ WARMED = tuple(
 TERN_MINILM = _recipe(
     "tern-minilm",
     "LTD, Table 3; Messina et al. 2020",
-    "TERN with a ready language encoder (MiniLM) for its text side, tuned at a twentieth of the rate.",
+    "TERN with a pretrained language encoder (MiniLM) for its text side, fine-tuned at a twentieth of the learning "
+    "rate.",
     "regions",
     (
         replace(
-            tern_stage(ways(TRIPLET)[""]),
+            tern_stage(objectives(TRIPLET)[""]),
             model=TERN(embedding=512, bert="minilm", region_width=512, hidden=1024),
             optimiser=Optimiser(lr=1e-4, scaled=(("bert", 0.05),)),
         ),

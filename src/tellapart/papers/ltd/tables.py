@@ -8,8 +8,8 @@ from tellapart.reproduce.table import RETRIEVAL, RSUM, Above, Below, Claim, Colu
 PAPER = "Bleeker, Yates & de Rijke, Reducing Predictive Feature Suppression"
 FLICKR, COCO = "Flickr30k", "COCO (5K)"
 DATA = (
-    "The paper tunes a ResNet-50 in its second phase; here images are features on disk. Word vectors are GloVe of 50 "
-    "dimensions, in the paper 300. Bounds eta are the paper's for Flickr30k, not searched for anew."
+    "The paper fine-tunes a ResNet-50 in its second phase; here images are features on disk. Word vectors are GloVe "
+    "with 50 dimensions, in the paper 300. Bounds eta are the paper's for Flickr30k; they were not searched again."
 )
 PRECISION = Column("I2T R-P", "i2t_r_precision", decimals=2)
 NDCG = Column("T2I nDCG", "t2i_ndcg_rouge", measure="ndcg", decimals=4)
@@ -17,7 +17,7 @@ WITH_RANKING = (*RETRIEVAL, RSUM, PRECISION, NDCG)
 RECALL = (*RETRIEVAL, RSUM)
 
 
-def figures(
+def published(
     *recall: float, precision: float | None = None, ndcg: float | None = None, ranking: bool = True
 ) -> tuple[float | None, ...]:
     """Six recalls, their sum (which the paper does not print), and R-precision and nDCG where the table has them."""
@@ -35,40 +35,40 @@ TABLE1 = Table(
             "BL",
             "ltd-baseline",
             published={
-                FLICKR: figures(47.4, 75.9, 84.8, 33.9, 65.2, 76.6, precision=0.34),
-                COCO: figures(33.7, 64.4, 76.6, 24.2, 53.5, 67.0, precision=0.24, ndcg=0.6487),
+                FLICKR: published(47.4, 75.9, 84.8, 33.9, 65.2, 76.6, precision=0.34),
+                COCO: published(33.7, 64.4, 76.6, 24.2, 53.5, 67.0, precision=0.24, ndcg=0.6487),
             },
         ),
         table_row(
             "BL + ITD, dual",
             "ltd-baseline-itd-dual",
             published={
-                FLICKR: figures(45.7, 74.0, 84.4, 33.7, 65.1, 75.8, precision=0.33),
-                COCO: figures(32.7, 64.4, 76.3, 24.2, 53.8, 67.6, precision=0.24, ndcg=0.6496),
+                FLICKR: published(45.7, 74.0, 84.4, 33.7, 65.1, 75.8, precision=0.33),
+                COCO: published(32.7, 64.4, 76.3, 24.2, 53.8, 67.6, precision=0.24, ndcg=0.6496),
             },
         ),
         table_row(
             "BL + ITD, constraint",
             "ltd-baseline-itd",
             published={
-                FLICKR: figures(36.6, 66.8, 76.5, 27.8, 59.1, 71.0, precision=0.28),
-                COCO: figures(28.4, 59.2, 72.2, 22.0, 50.4, 64.5, precision=0.22, ndcg=0.6424),
+                FLICKR: published(36.6, 66.8, 76.5, 27.8, 59.1, 71.0, precision=0.28),
+                COCO: published(28.4, 59.2, 72.2, 22.0, 50.4, 64.5, precision=0.22, ndcg=0.6424),
             },
         ),
         table_row(
             "BL + LTD, dual",
             "ltd-baseline-ltd-dual",
             published={
-                FLICKR: figures(46.1, 75.3, 84.1, 34.0, 65.9, 77.4, precision=0.34),
-                COCO: figures(34.2, 64.7, 76.6, 25.0, 54.3, 67.9, precision=0.25, ndcg=0.6510),
+                FLICKR: published(46.1, 75.3, 84.1, 34.0, 65.9, 77.4, precision=0.34),
+                COCO: published(34.2, 64.7, 76.6, 25.0, 54.3, 67.9, precision=0.25, ndcg=0.6510),
             },
         ),
         table_row(
             "BL + LTD, constraint",
             "ltd-baseline-ltd",
             published={
-                FLICKR: figures(49.6, 78.7, 86.4, 36.7, 68.4, 79.3, precision=0.37),
-                COCO: figures(36.0, 66.5, 78.1, 26.2, 56.2, 69.4, precision=0.26, ndcg=0.6531),
+                FLICKR: published(49.6, 78.7, 86.4, 36.7, 68.4, 79.3, precision=0.37),
+                COCO: published(36.0, 66.5, 78.1, 26.2, 56.2, 69.4, precision=0.26, ndcg=0.6531),
             },
         ),
     ),
@@ -78,7 +78,7 @@ TABLE1 = Table(
             (Greater("BL + LTD, constraint", "BL", "R@sum"), Greater("BL + LTD, constraint", "BL", "I2T R-P")),
         ),
         Claim(
-            "Section 5.1: LTD as a dual loss does not beat the baseline by much (here: by 5 of R@sum).",
+            "Section 5.1: LTD as a dual loss does not beat the baseline by much (here: within 5 of R@sum).",
             (Within("BL + LTD, dual", "BL", "R@sum", 5.0),),
         ),
         Claim(
@@ -90,7 +90,7 @@ TABLE1 = Table(
             (Greater("BL", "BL + ITD, constraint", "R@sum"), Within("BL", "BL + ITD, dual", "R@sum", 5.0)),
         ),
     ),
-    notes=(DATA, "CxC rows need COCO's test captions and the CxC files: `tellapart evaluate` reads those."),
+    notes=(DATA, "CxC rows need COCO's test captions and the CxC files: `tellapart evaluate --cxc` reads those."),
 )
 
 TABLE2 = Table(
@@ -103,24 +103,24 @@ TABLE2 = Table(
             "BL",
             "ltd-triplet",
             published={
-                FLICKR: figures(12.8, 33.2, 45.4, 11.1, 32.6, 46.6, ranking=False),
-                COCO: figures(37.1, 67.1, 78.2, 27.8, 56.6, 69.3, ranking=False),
+                FLICKR: published(12.8, 33.2, 45.4, 11.1, 32.6, 46.6, ranking=False),
+                COCO: published(37.1, 67.1, 78.2, 27.8, 56.6, 69.3, ranking=False),
             },
         ),
         table_row(
             "BL + LTD, dual",
             "ltd-triplet-ltd-dual",
             published={
-                FLICKR: figures(17.1, 42.7, 56.4, 13.1, 40.5, 55.7, ranking=False),
-                COCO: figures(37.4, 67.8, 79.1, 28.2, 57.2, 70.5, ranking=False),
+                FLICKR: published(17.1, 42.7, 56.4, 13.1, 40.5, 55.7, ranking=False),
+                COCO: published(37.4, 67.8, 79.1, 28.2, 57.2, 70.5, ranking=False),
             },
         ),
         table_row(
             "BL + LTD, constraint",
             "ltd-triplet-ltd",
             published={
-                FLICKR: figures(54.7, 81.5, 88.3, 40.8, 71.3, 80.6, ranking=False),
-                COCO: figures(39.1, 69.3, 80.6, 29.6, 59.4, 72.2, ranking=False),
+                FLICKR: published(54.7, 81.5, 88.3, 40.8, 71.3, 80.6, ranking=False),
+                COCO: published(39.1, 69.3, 80.6, 29.6, 59.4, 72.2, ranking=False),
             },
         ),
         table_row("BL, InfoNCE", "ltd-baseline"),
@@ -145,7 +145,7 @@ TABLE2 = Table(
             (Greater("BL, InfoNCE", "BL", "R@sum", by=50.0),),
         ),
     ),
-    notes=(DATA, "Rows without a paper's figure are ours."),
+    notes=(DATA, "Rows without values of the paper are ours."),
 )
 
 
@@ -201,7 +201,8 @@ TABLE3 = Table(
     claims=(*(constraint_is_best(model, "Section 5.5: ") for model in ("VSRN", "TERN")), BEATS_TERN),
     notes=(
         DATA,
-        "TERN here is smaller than the paper's and its text side is learned from scratch, where the paper tunes BERT.",
+        "TERN here is smaller than the paper's, and its text side is trained from scratch, where the paper fine-tunes "
+        "BERT.",
     ),
 )
 
@@ -217,7 +218,7 @@ def _bounded(value: str) -> Row:
 FIGURE3 = Table(
     name="ltd/figure3",
     paper=PAPER,
-    title="Figure 3: validation recall, multiplier, reconstruction and contrastive loss through training, by bound eta",
+    title="Figure 3: validation recall, multiplier, reconstruction and contrastive loss during training, by bound eta",
     columns=(
         Column("val R@sum", "best_rsum", "log"),
         Column("lambda at the end", "last_mean_multiplier", "log", decimals=2),
@@ -261,7 +262,7 @@ FIGURE3 = Table(
             (Within("eta = 0.05", "eta = 0.25", "L_con at the end", 0.1),),
         ),
     ),
-    notes=(DATA, "The figure names five bounds and says four; all five are here."),
+    notes=(DATA, "The figure shows five bounds, though the text says four; all five are here."),
 )
 
 TABLES = (TABLE1, TABLE2, TABLE3, FIGURE3)

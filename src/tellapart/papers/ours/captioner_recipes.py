@@ -1,7 +1,7 @@
-"""Captioners of grid cells for a small data set: likelihood with every help, then self-critical on CIDEr-D.
+"""Captioners of grid cells for a small data set: regularised likelihood, then self-critical on CIDEr-D.
 
-A pack of 6,000 images is small for a captioner: words read and predicted by one table, half of everything dropped
-out, smoothed targets, a moving mean of weights, and words of its own read in training all fight one overfitting.
+A pack of 6,000 images is small for a captioner. Against overfitting: one table for words read and predicted, dropout of
+one half, label smoothing, a moving average of the weights, and scheduled sampling.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from tellapart.objectives.self_critical import SelfCritical
 from tellapart.runs.recipe import Average, Optimiser, Recipe, Schedule, Stage
 
 LONGEST = 18
-PAPER = "no paper's; parts of CL, grounded captioning, Bengio et al. 2015, Rennie et al. 2017"
+PAPER = "Ours; parts of CL, grounded captioning, Bengio et al. 2015, Rennie et al. 2017"
 
 
 def words_stage(model: Any) -> Stage:
+    """Maximum likelihood."""
     return Stage(
         name="mle",
         model=model,
@@ -56,7 +57,7 @@ RECIPES = (
     Recipe(
         name="tell-averaged-mle",
         paper=PAPER,
-        about="The first stage of tell-averaged alone: maximum likelihood.",
+        about="The first stage of tell-averaged only: maximum likelihood.",
         features="grid",
         stages=(UP_DOWN,),
     ),
@@ -70,7 +71,7 @@ RECIPES = (
     Recipe(
         name="tell-averaged-adaptive",
         paper=PAPER,
-        about="tell-averaged with AdaptiveAttention in Up-Down's place.",
+        about="tell-averaged with AdaptiveAttention instead of Up-Down.",
         features="grid",
         stages=(words_stage(AdaptiveAttention(scaling="layer", tied=True)), REWARD),
     ),

@@ -1,4 +1,4 @@
-"""A table of ours: candidates for the best captioner, and whether they reach what Flickr8k papers publish."""
+"""Our tables: candidates for the best captioner, and whether they reach published values on Flickr8k."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tellapart.reproduce.caption_columns import SELF_RETRIEVAL, TEXT_METRICS
 from tellapart.reproduce.table import Above, Claim, Greater, Table
 
 GOALS = (("B-4", 21.3), ("METEOR", 20.3), ("CIDEr", 60.0))
-"""What good captioners of Flickr8k reach on its test split."""
+"""What good captioners reach on the test split of Flickr8k."""
 LARGE_BATCHES = (
     "mle.sampling.batch=64",
     "mle.model.scaling=layer",
@@ -20,12 +20,12 @@ LARGE_BATCHES = (
 REREAD = ("scst.objective.reread=true",)
 LONGER = ("scst.sampling.batch=32", "scst.epochs=40", "scst.optimiser.lr=2e-4", "scst.evaluate_every=3")
 MIRRORED = ("mle.sampling.flip=true", "scst.sampling.flip=true")
-FORGETFUL = ("mle.model.dropout=0.5", "mle.model.attention_dropout=0.5", "mle.epochs=12")
-"""As much is dropped as six thousand images need."""
+MORE_DROPOUT = ("mle.model.dropout=0.5", "mle.model.attention_dropout=0.5", "mle.epochs=12")
+"""As much dropout as six thousand images need."""
 
 BEST = Table(
     name="tell/best",
-    paper="no paper's",
+    paper="Ours",
     title="Candidates for the best captioner",
     columns=(*TEXT_METRICS, *SELF_RETRIEVAL),
     rows=(
@@ -35,7 +35,7 @@ BEST = Table(
         table_row("averaged, unit length", "tell-averaged", (*REREAD, "mle.model.scaling=unit")),
         table_row("averaged, two word tables", "tell-averaged", (*REREAD, "mle.model.tied=false")),
         table_row("averaged, width 1024", "tell-averaged", (*REREAD, "mle.model.hidden=1024")),
-        table_row("averaged, gradient through the drawing", "tell-averaged"),
+        table_row("averaged, gradient through the sampling", "tell-averaged"),
         table_row("averaged, longer self-critical", "tell-averaged", (*REREAD, *LONGER)),
         table_row("averaged, mirrored, longer self-critical", "tell-averaged", (*REREAD, *LONGER, *MIRRORED)),
         table_row("averaged, regions", "tell-averaged", (*REREAD, "features=regions")),
@@ -59,26 +59,26 @@ BEST = Table(
     ),
     seeds=1,
     notes=(
-        'Figures in percent; beam of 3. Rows train 20 + 15 epochs of 64 images; "longer" is 40 epochs of 32 at '
-        'four times the rate, "mirrored" sees half of the images mirrored (`extract --flip`).',
-        "Self-critical learning draws sentences without dropout and reads them again (`reread`) in all rows but one.",
+        'Values in percent; beam of 3. Rows train 20 + 15 epochs with batches of 64 images; "longer" is 40 epochs of '
+        '32 at four times the learning rate, "mirrored" mirrors half of the images (`extract --flip`).',
+        "Self-critical training samples captions without dropout and reads them again (`reread`) in all rows but one.",
     ),
 )
 
 FROM_COCO = Table(
     name="tell/from-coco",
-    paper="no paper's",
-    title="The package's captioner, which learned from 87,000 images of COCO, tuned on a smaller pack",
+    paper="Ours",
+    title="The package's captioner, trained on 87,000 images of COCO, fine-tuned on a smaller pack",
     columns=(*TEXT_METRICS, *SELF_RETRIEVAL),
     rows=(
-        table_row("tuned by likelihood", "tell-from-coco-adaptive-mle"),
-        table_row("then self-critical", "tell-from-coco-adaptive"),
-        table_row("more dropout, likelihood", "tell-from-coco-adaptive-mle", FORGETFUL),
-        table_row("more dropout, then self-critical, longer", "tell-from-coco-adaptive", (*FORGETFUL, *LONGER)),
+        table_row("tuned by likelihood", "tell-from-coco-mle"),
+        table_row("then self-critical", "tell-from-coco"),
+        table_row("more dropout, likelihood", "tell-from-coco-mle", MORE_DROPOUT),
+        table_row("more dropout, then self-critical, longer", "tell-from-coco", (*MORE_DROPOUT, *LONGER)),
         table_row(
             "more dropout, mirrored, then self-critical, longer",
-            "tell-from-coco-adaptive",
-            (*FORGETFUL, *LONGER, *MIRRORED),
+            "tell-from-coco",
+            (*MORE_DROPOUT, *LONGER, *MIRRORED),
         ),
         table_row(
             "the same without COCO, by likelihood", "tell-from-coco-adaptive-mle", ("mle.start=fresh", "mle.epochs=20")
@@ -86,17 +86,17 @@ FROM_COCO = Table(
     ),
     claims=(
         Claim(
-            "Tuned, it reaches BLEU-4 21.3, METEOR 20.3 and CIDEr 60 on Flickr8k's test split.",
+            "Fine-tuned, it reaches BLEU-4 21.3, METEOR 20.3 and CIDEr 60 on Flickr8k's test split.",
             tuple(Above("more dropout, mirrored, then self-critical, longer", column, goal) for column, goal in GOALS),
         ),
         Claim(
-            "COCO helps: CIDEr is higher than from the pack alone.",
+            "COCO helps: CIDEr is higher than with the pack alone.",
             (Greater("tuned by likelihood", "the same without COCO, by likelihood", "CIDEr"),),
         ),
     ),
     notes=(
-        "Figures in percent; beam of 3. COCO's images and captions are extra training data.",
-        "For a pack with the captioner's own words and features (`prepare --vocabulary-from bundled:captioner`, "
+        "Values in percent; beam of 3. COCO's images and captions are extra training data.",
+        "For a pack with the captioner's vocabulary and features (`prepare --vocabulary-from bundled:captioner`, "
         "`extract --like bundled:captioner`).",
     ),
 )

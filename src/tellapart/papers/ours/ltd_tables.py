@@ -1,5 +1,5 @@
-"""Tables of ours about latent target decoding: a rate that rises by accident, a baseline that lies low, and models
-that hardest negatives alone do not get going."""
+"""Our tables about latent target decoding: a learning rate that rises, a low baseline, and models that do not learn
+from hardest negatives alone."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ RISING_RATE = Table(
         for row in (table_row(f"{name}, falling", recipe), table_row(f"{name}, rising", recipe, RISING))
     ),
     claims=tuple(
-        Claim(f"The rising rate helps {name}.", (Greater(f"{name}, rising", f"{name}, falling", "R@sum"),))
+        Claim(f"The rising learning rate helps {name}.", (Greater(f"{name}, rising", f"{name}, falling", "R@sum"),))
         for name in MODELS
     ),
-    notes=(DATA, "The best epoch is chosen on validation, so a rate that ends too high cannot hurt much."),
+    notes=(DATA, "The best epoch is chosen on validation, so a learning rate that ends too high cannot hurt much."),
 )
 
 LEARNED = ("warm-up.frozen=", "warm-up.model.word_width=300", "warm-up.model.word_vectors=")
 WHY_LOWER = Table(
     name="ltd/why-lower",
     paper=PAPER,
-    title="Why the baseline lies below VSE++ on a small pack: one thing changed at a time",
+    title="Why the baseline is below VSE++ on a small pack: one change at a time",
     columns=RECALL,
     rows=(
         table_row("BL", "ltd-baseline"),
-        table_row("GloVe tuned from the start", "ltd-baseline", ("warm-up.frozen=",)),
+        table_row("GloVe fine-tuned from the start", "ltd-baseline", ("warm-up.frozen=",)),
         table_row("words of 300, learned", "ltd-baseline", LEARNED),
         table_row(
             "no noise on words", "ltd-baseline", ("warm-up.model.replace_words=0", "warm-up.model.delete_words=0")
@@ -44,7 +44,7 @@ WHY_LOWER = Table(
         table_row("temperature 0.1", "ltd-baseline", tuple(f"{s}.objective.contrast.temperature=0.1" for s in PHASES)),
         table_row("best epoch of the warm-up", "ltd-baseline", ("warm-up.keep=best",)),
         table_row(
-            "VSE with InfoNCE: one layer a side, a GRU",
+            "VSE with InfoNCE: one layer per side, a GRU",
             "vse++",
             ("base.objective.contrast.loss=info-nce", "base.objective.contrast.temperature=0.05"),
         ),
@@ -57,11 +57,11 @@ WHY_LOWER = Table(
         ),
         Claim(
             "It is the loss: InfoNCE costs VSE as much.",
-            (Greater("VSE++ (ConVSE's baseline)", "VSE with InfoNCE: one layer a side, a GRU", "R@sum", by=20.0),),
+            (Greater("VSE++ (ConVSE's baseline)", "VSE with InfoNCE: one layer per side, a GRU", "R@sum", by=20.0),),
         ),
     ),
     seeds=1,
-    notes=(DATA, "No table of the paper."),
+    notes=(DATA, "Not in the paper."),
 )
 
 WARMED = Table(
@@ -80,14 +80,12 @@ WARMED = Table(
     ),
     claims=(
         *(constraint_is_best(model) for model in ("VSRN", "TERN")),
-        Claim(
-            "Without it TERN does not get going.", (Greater("TERN", "TERN, hardest negatives from the start", "R@sum"),)
-        ),
+        Claim("Without it TERN does not learn.", (Greater("TERN", "TERN, hardest negatives from the start", "R@sum"),)),
     ),
     notes=(
         DATA,
-        "Table 3 again. From scratch, the hardest negative alone can leave a model where all pairs score the same; the "
-        "paper's BERT is ready-made.",
+        "Table 3 again. From scratch, the hardest negative alone can lead to a model that scores all pairs the same; "
+        "the paper's BERT is pretrained.",
     ),
 )
 

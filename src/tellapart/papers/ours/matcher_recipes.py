@@ -1,8 +1,7 @@
-"""The strongest matchers we know how to train on few captioned images with backbones that stay as they are.
+"""Our strongest matchers for few captioned images and frozen backbones.
 
-No paper's own. What they share: learned pooling, a wide batch, noise on rows, features and words, a moving average of
-the weights. They differ in loss, in what reads the sentence and in what pools the image; the table find/best compares
-them.
+All have learned pooling, large batches, noise on rows, features and words, and a moving average of the weights. They
+differ in the loss, the text encoder and the pooling of the image; the table find/best compares them.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ STRONG = Pooled(word_width=50, word_vectors="glove-50", sentence_column=SENTENCE
 
 
 def main_stage(model: Pooled, contrast: Contrast = INFO_NCE, epochs: int = 25) -> Stage:
+    """InfoNCE, or another contrast, in large batches."""
     return Stage(
         name="train",
         model=model,
@@ -38,7 +38,7 @@ def main_stage(model: Pooled, contrast: Contrast = INFO_NCE, epochs: int = 25) -
 
 
 def hardest_stage(model: Pooled, epochs: int = 15) -> Stage:
-    """After InfoNCE has ordered the space, only the hardest negatives still teach."""
+    """After InfoNCE, only the hardest negatives."""
     return replace(
         main_stage(model, HARDEST, epochs),
         name="hardest",
@@ -49,7 +49,7 @@ def hardest_stage(model: Pooled, epochs: int = 15) -> Stage:
 
 
 def _recipe(name: str, about: str, stages: tuple[Stage, ...], features: str = "grid") -> Recipe:
-    return Recipe(name=name, paper="none: find-best", about=about, features=features, stages=stages)
+    return Recipe(name=name, paper="Ours: find-best", about=about, features=features, stages=stages)
 
 
 PLAIN = replace(STRONG, sentence_column="")
@@ -68,11 +68,11 @@ RECIPES = (
         "find-best, then the hardest negatives.",
         (main_stage(STRONG), hardest_stage(STRONG)),
     ),
-    _recipe("find-best-gru", "find-best without the sentence vector: any query can be read.", (main_stage(PLAIN),)),
+    _recipe("find-best-gru", "find-best without the sentence vector: it can read any query.", (main_stage(PLAIN),)),
     _recipe("find-best-transformer", "find-best with a transformer layer over the grid.", (main_stage(TRANSFORMER),)),
     _recipe(
         "find-best-language",
-        "find-best with MiniLM itself tuned to read the sentences.",
+        "find-best with MiniLM fine-tuned as the text encoder.",
         (
             replace(
                 main_stage(LANGUAGE, epochs=15),
@@ -83,7 +83,7 @@ RECIPES = (
     _recipe("find-best-regions", "find-best over regions.", (main_stage(STRONG),), "regions"),
     _recipe(
         "find-best-vector",
-        "find-best over one vector an image.",
+        "find-best over one vector per image.",
         (main_stage(replace(STRONG, row_dropout=0.0)),),
         "vector",
     ),

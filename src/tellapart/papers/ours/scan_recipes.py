@@ -1,4 +1,4 @@
-"""SCAN's other readings beside the grounded captioning paper's (see grounded_captioning): directions, and grid cells.
+"""Further variants of SCAN besides those of the grounded captioning paper (see grounded_captioning): directions, cells.
 
 Lee et al. 2018: text-to-image attends with temperature 9, image-to-text with 4; comparisons are averaged, or joined by
 a log-sum-exp of sharpness 6; the two directions together are the strongest.
@@ -24,14 +24,15 @@ def _recipe(name: str, about: str, model: SCAN, features: str) -> Recipe:
 
 
 RECIPES = (
-    _recipe("scan-i2t", "Regions look at words.", SCAN(direction="i2t"), "regions"),
+    _recipe("scan-i2t", "Regions attend to words.", SCAN(direction="i2t"), "regions"),
     _recipe(
-        "scan-both", "Words look at regions and regions at words; the mean of both.", SCAN(direction="both"), "regions"
+        "scan-both",
+        "Words attend to regions and regions to words; the mean of both.",
+        SCAN(direction="both"),
+        "regions",
     ),
-    _recipe(
-        "scan-lse", "Words look at regions; log-sum-exp of what they find.", SCAN(aggregation="logsumexp"), "regions"
-    ),
-    _recipe("scan-grid", "Words look at grid cells.", SCAN(), "grid"),
-    _recipe("scan-grid-both", "Words and grid cells look at each other.", SCAN(direction="both"), "grid"),
-    _recipe("pos-scan-grid", "Only what nouns find counts, at grid cells.", SCAN(nouns=True), "grid"),
+    _recipe("scan-lse", "Words attend to regions; log-sum-exp over words.", SCAN(aggregation="logsumexp"), "regions"),
+    _recipe("scan-grid", "Words attend to grid cells.", SCAN(), "grid"),
+    _recipe("scan-grid-both", "Words and grid cells attend to each other.", SCAN(direction="both"), "grid"),
+    _recipe("pos-scan-grid", "Only nouns count; they attend to grid cells.", SCAN(nouns=True), "grid"),
 )

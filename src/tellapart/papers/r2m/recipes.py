@@ -1,13 +1,13 @@
 """Recipes of the unsupervised captioning paper (R2M): its four stages, the ablations of Tables 2 and 3, and UC-GAN.
 
 All read a joined pack (`tellapart.data.join.join_unpaired`): images without captions, sentences without
-images. Steps and rates are the released code's (5000 and 6000 steps on text at 1e-4, 50 and 100 on images at
-1e-5, batches of 256, gradients clipped to norm 10). Checkpoints of text stages are chosen by the loss on held-out
-sentences, those of image stages, every ten steps, by that loss plus their own on held-out images. No caption of a
-image is ever looked at. `r2m-all-steps` goes to the end instead.
+images. Steps and learning rates are the released code's (5000 and 6000 steps on text at 1e-4, 50 and 100 on images at
+1e-5, batches of 256, gradients clipped to norm 10). Text stages keep the epoch with the lowest loss on held-out
+sentences. Image stages are validated every ten steps, by that loss plus their own on held-out images. No caption of an
+image is ever used. `r2m-all-steps` keeps the last weights instead.
 
 L_rec is the released code's mean over the width in all recipes but `r2m-printed`. As printed, a squared length, it
-begins near 1200 beside a cross-entropy of 5, and the encoder meets it by giving all concepts nearly one vector.
+starts near 1200 next to a cross-entropy of 5, and the encoder reduces it by giving all concepts nearly the same vector.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tellapart.runs.recipe import Optimiser, Recipe, Stage
 COLUMNS = (IMAGE_CONCEPTS, SENTENCE_CONCEPTS)
 BATCH = 256
 LONGEST = 28
-"""Words of a corpus sentence that are read; the released code pads to 30 with START and END."""
+"""Words read of each sentence of the corpus; the released code pads to 30 with START and END."""
 
 
 def text_stage(name: str, objective: ConceptsToSentence, epochs: int, model: R2M | None = None) -> Stage:
-    """Epochs of 1000 steps on sentences alone."""
+    """Epochs of 1000 steps on sentences only."""
     return Stage(
         name=name,
         model=model,
@@ -45,7 +45,7 @@ def text_stage(name: str, objective: ConceptsToSentence, epochs: int, model: R2M
 
 
 def image_stage(name: str, objective: VisualAlignment, epochs: int, chosen: bool) -> Stage:
-    """Epochs of 10 steps on images alone, of which the best or the last counts."""
+    """Epochs of 10 steps on images only; `chosen` keeps the best one, else the last."""
     return Stage(
         name=name,
         start="previous",
@@ -78,7 +78,7 @@ FULL = stages(R2M())
 R2M_FULL = Recipe(
     name="r2m",
     paper="R2M, Table 1 and the last rows of Tables 2 and 3",
-    about="Captions from images alone and sentences alone: concepts through fusion and recurrent memory.",
+    about="Captions from unpaired images and sentences: concepts through fusion and recurrent memory.",
     features="vector",
     stages=FULL,
     expected="Paper, Flickr30k with COCO sentences: BLEU-4 11.7, METEOR 13.7, ROUGE-L 35.9, CIDEr 18.1.",
@@ -86,7 +86,7 @@ R2M_FULL = Recipe(
 R2M_ALL_STEPS = Recipe(
     name="r2m-all-steps",
     paper="R2M, with all steps of the released code",
-    about="R2M whose image stages keep their last weights, whatever has become of the language.",
+    about="R2M whose image stages keep their last weights.",
     features="vector",
     stages=stages(R2M(), chosen=False),
 )
@@ -100,7 +100,7 @@ R2M_CODE = Recipe(
 R2M_ANCHORED = Recipe(
     name="r2m-anchored",
     paper="R2M, with a term of ours",
-    about="R2M whose image stages must each go on speaking as the stage before did: KL to what that would say.",
+    about="R2M whose image stages stay close to the captions of the stage before, by a KL term.",
     features="vector",
     stages=stages(R2M(), anchor=1.0),
 )
@@ -116,7 +116,7 @@ MEMORY_ABLATIONS = (
     Recipe(
         name="r2m-without-fusion",
         paper="R2M, Table 2, D w/o FM",
-        about="A linear layer over concepts and word in fusion memory's place.",
+        about="A linear layer over concepts and word instead of fusion memory.",
         features="vector",
         stages=stages(R2M(fusion_memory=False)),
         expected="Paper, Flickr30k with COCO sentences: BLEU-4 11.2, CIDEr 14.9.",
@@ -124,7 +124,7 @@ MEMORY_ABLATIONS = (
     Recipe(
         name="r2m-lstm-decoder",
         paper="R2M, Table 2, D w/o Memory in RM",
-        about="An LSTM in the decoder's recurrent memory's place.",
+        about="An LSTM instead of the decoder's recurrent memory.",
         features="vector",
         stages=stages(R2M(decoder_memory=False)),
         expected="Paper, Flickr30k with COCO sentences: BLEU-4 11.6, CIDEr 16.1.",
@@ -132,7 +132,7 @@ MEMORY_ABLATIONS = (
     Recipe(
         name="r2m-lstm-reconstructor",
         paper="R2M, Table 2, R w/o Memory in RM",
-        about="An LSTM in the reconstructor's recurrent memory's place.",
+        about="An LSTM instead of the reconstructor's recurrent memory.",
         features="vector",
         stages=stages(R2M(reconstructor_memory=False)),
         expected="Paper, Flickr30k with COCO sentences: BLEU-4 10.3, CIDEr 16.3.",
@@ -140,7 +140,7 @@ MEMORY_ABLATIONS = (
     Recipe(
         name="r2m-lstm-both",
         paper="R2M, Table 2, D&R w/o Memory in RM",
-        about="LSTMs in both recurrent memories' places.",
+        about="LSTMs instead of both recurrent memories.",
         features="vector",
         stages=stages(R2M(decoder_memory=False, reconstructor_memory=False)),
         expected="Paper, Flickr30k with COCO sentences: BLEU-4 11.1, CIDEr 16.0.",
@@ -177,7 +177,7 @@ LOSS_ABLATIONS = (
 UC_GAN = Recipe(
     name="uc-gan",
     paper="R2M, Table 1; Feng et al. 2019",
-    about="Adversarial, concept and reconstruction rewards on an LSTM captioner that has read the corpus.",
+    about="Adversarial, concept and reconstruction rewards for an LSTM captioner trained on the corpus.",
     features="vector",
     stages=(
         text_stage("words", ConceptsToSentence(), 5, R2M(fusion_memory=False, decoder_memory=False)),

@@ -1,4 +1,4 @@
-"""Tables of the unsupervised captioning paper (R2M), on a joined pack of images and sentences that are no pairs."""
+"""Tables of the unsupervised captioning paper (R2M), on a joined pack of unpaired images and sentences."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ PAPER = "Guo et al., Recurrent Relational Memory Network for Unsupervised Image 
 COLUMNS = (*TEXT_METRICS, SECONDS)
 FLICKR, SHUTTERSTOCK = "Flickr30k with COCO sentences", "COCO with Shutterstock sentences"
 NOTES = (
-    "Figures in percent. The paper's are of Flickr30k images with COCO sentences and a detector of 600 things; SPICE "
-    "is left out.",
-    "Seconds: training on the device the runs shared, stages that several rows begin with counted in each of them.",
-    "Stages on images are judged every ten of the released code's steps, and keep the weights whose losses on "
-    "held-out sentences and on held-out images add up to least.",
+    "Values in percent. The paper's are on Flickr30k images with COCO sentences and a detector with 600 classes; "
+    "without SPICE.",
+    "Seconds: training on the device that the runs shared; stages that several rows share count in each of them.",
+    "Stages on images are validated every ten steps of the released code, and keep the weights with the lowest sum of "
+    "the losses on held-out sentences and on held-out images.",
 )
 
 
@@ -22,7 +22,7 @@ def _row(name: str, recipe: str, *flickr: float) -> Row:
     return table_row(name, recipe, published={FLICKR: (*flickr, None)})
 
 
-def _beats_the_unlearned(row: str) -> tuple[Greater, ...]:
+def _beats_untrained(row: str) -> tuple[Greater, ...]:
     others = ("concepts in a row", "nearest sentence")
     return tuple(Greater(row, other, column) for other in others for column in ("B-4", "METEOR", "CIDEr"))
 
@@ -32,7 +32,7 @@ R2M = _row("R2M", "r2m", 53.1, 32.8, 19.2, 11.7, 13.7, 35.9, 18.1)
 TABLE1 = Table(
     name="r2m/table1",
     paper=PAPER,
-    title="Table 1: R2M, UC-GAN, and two captions that need no learning",
+    title="Table 1: R2M, UC-GAN, and two kinds of captions that need no training",
     columns=COLUMNS,
     rows=(
         table_row(
@@ -52,15 +52,15 @@ TABLE1 = Table(
             tuple(Greater("R2M", "UC-GAN", column) for column in ("B-4", "METEOR", "ROUGE-L", "CIDEr")),
         ),
         Claim("Section 3.3: R2M trains faster (35 minutes against 34 hours).", (Greater("UC-GAN", "R2M", "seconds"),)),
-        Claim("R2M beats captions that need no learning (ours to ask).", _beats_the_unlearned("R2M")),
-        Claim("Anchored, R2M beats captions that need no learning.", _beats_the_unlearned("R2M, anchored")),
+        Claim("R2M beats captions that need no training (our question).", _beats_untrained("R2M")),
+        Claim("Anchored, R2M beats captions that need no training.", _beats_untrained("R2M, anchored")),
     ),
     notes=(
         *NOTES,
         "SME-GAN, published on Flickr30k with COCO sentences: BLEU-4 7.9, METEOR 13.0, ROUGE-L 32.8, CIDEr 9.9; it is "
-        'not built here. "all steps" keeps the last weights of both image stages. "anchored" is ours: the image '
-        "stages are held to the language of the text stages by a KL term. UC-GAN is built after its paper, and is "
-        "shorter than the authors' run.",
+        'not implemented here. "all steps" keeps the last weights of both image stages. "anchored" is ours: a KL term '
+        "keeps the image stages close to the language of the text stages. UC-GAN is implemented from its paper, and is "
+        "trained for less time than the authors' run.",
     ),
 )
 
@@ -69,12 +69,12 @@ ALL_STEPS = tuple(
     for stage in ("pictures", "pictures-rebuilt")
     for setting in (f"{stage}.keep=last", f"{stage}.also_validated_by=")
 )
-"""An ablation's image stages to their ends, as `r2m-all-steps` has them."""
+"""The image stages of an ablation keep their last weights, as in `r2m-all-steps`."""
 
 TABLE2 = Table(
     name="r2m/table2",
     paper=PAPER,
-    title="Table 2: what the memories are worth",
+    title="Table 2: the effect of the memories",
     columns=COLUMNS,
     rows=(
         _row("D w/o FM", "r2m-without-fusion", 52.9, 32.5, 18.8, 11.2, 13.0, 35.5, 14.9),
@@ -101,7 +101,7 @@ TABLE2 = Table(
 TABLE3 = Table(
     name="r2m/table3",
     paper=PAPER,
-    title="Table 3: what the losses are worth",
+    title="Table 3: the effect of the losses",
     columns=COLUMNS,
     rows=(
         _row("L_XE", "r2m-xe", 49.9, 30.0, 17.1, 10.1, 13.5, 34.9, 16.4),

@@ -1,0 +1,120 @@
+"""An HTML report of trained runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tellapart.core.errors import InputError
+from tellapart.core.files import write_text
+from tellapart.core.protocols import Matcher
+from tellapart.data.pack import Pack
+from tellapart.evaluation import full_evaluation
+from tellapart.evaluation.format import readable
+from tellapart.evaluation.retrieval import score_split
+from tellapart.models.captioners.teacher_forcing import as_captioner
+from tellapart.models.decoding import beam
+from tellapart.objectives.context import Context
+from tellapart.report import page
+from tellapart.report.attention_section import attention_section
+from tellapart.report.curves import learning_curves
+from tellapart.report.memory_plot import memories_section
+from tellapart.runs.context import context_for
+from tellapart.runs.run import Run, open_run
+
+Section = tuple[str, str]
+"""Heading and HTML."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Which images and queries a report shows: random ones of a split."""
+
+    split: str = "test"
+    count: int = 6
+    seed: int = 0
+
+    def rows(self, rows: np.ndarray) -> np.ndarray:
+        """A random choice of these rows."""
+        return np.random.default_rng(self.seed).permutation(rows)[: self.count]
+
+
+def write_report(runs: Sequence[Path], data: Path, out: Path, examples: Examples | None = None) -> Path:
+    """Write an HTML report of runs on the pack `data`: metrics, learning curves, examples, attention; returns `out`."""
+    if not runs:
+        raise InputError("`runs` is empty; name at least one run folder.")
+    pack, examples = Pack(data), examples or Examples()
+    opened = [open_run(folder) for folder in runs]
+    sections = [section for run in opened for section in run_sections(run, pack, examples)]
+    attention = attention_section(opened, pack, examples.split, examples.count, examples.seed)
+    if attention:
+        sections.append(("Attention of each word", attention))
+    counts = pack.manifest["counts"]
+    subtitle = (
+        f"{pack.manifest['name']}: {counts['pictures']} images, {counts['captions']} captions; split {examples.split}"
+    )
+    write_text(out, page.page("Tellapart report", subtitle, sections))
+    return out
+
+
+@torch.no_grad()
+def run_sections(run: Run, pack: Pack, examples: Examples) -> list[Section]:
+    """The sections of one run: metrics, learning curves, examples, and memories if it has any."""
+    context = context_for(run, pack)
+    metrics = full_evaluation(run.last_stage.evaluation)(run.model, context, examples.split)
+    curves = page.plot(learning_curves(run.folder / "log.jsonl", run.last_stage.monitor), "learning curves")
+    title = f"{run.folder.name} ({run.recipe.name})"
+    sections = [
+        (f"{title}: metrics", page.table(readable(metrics), ("metric", "value"))),
+        (f"{title}: learning curves", curves),
+    ]
+    if isinstance(run.model, Matcher):
+        sections.append((f"{title}: images found by text", _retrieval(run, context, examples)))
+    else:
+        sections.append((f"{title}: captions", _captions(run, context, examples)))
+    images = examples.rows(context.pack.split(examples.split).images)
+    memories = memories_section(run, context, images.tolist())
+    if memories:
+        sections.append((f"{title}: memories", memories))
+    return sections
+
+
+def _retrieval(run: Run, context: Context, examples: Examples) -> str:
+    """Random queries with the five best images; the right one has a tick."""
+    found = score_split(run.model, context, examples.split)
+    parts = []
+    for caption in examples.rows(np.arange(len(found.captions))).tolist():
+        best = found.scores[:, caption].topk(min(5, len(found.image_rows))).indices.tolist()
+        parts.append(page.quotes([context.pack.captions[int(found.captions[caption])].text]))
+        parts.append(
+            page.row(
+                [
+                    page.figure(
+                        context.pack.image_path(int(found.image_rows[image])),
+                        f"{float(found.scores[image, caption]):.3f}",
+                        right=image == int(found.owner[caption]),
+                    )
+                    for image in best
+                ]
+            )
+        )
+    return "".join(parts)
+
+
+def _captions(run: Run, context: Context, examples: Examples) -> str:
+    """Random images with our caption and those of the pack."""
+    chosen = examples.rows(context.pack.split(examples.split).images)
+    ours = beam(as_captioner(run.model), context.batches.images(chosen)).tokens.tolist()
+    parts = []
+    for image, tokens in zip(chosen.tolist(), ours):
+        references = [context.pack.captions[caption].text for caption in context.pack.captions_of[image]]
+        text = (
+            f"<p><strong>{run.vocabulary.decode(tokens)}</strong></p>"
+            f"<p>Captions by people:</p>{page.quotes(references)}"
+        )
+        parts.append(page.row([page.figure(context.pack.image_path(image), ""), page.wide(text)]))
+    return "".join(parts)
