@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from tellapart.core.errors import InputError
+from tellapart.core.errors import InputError, Step
 from tellapart.core.protocols import Captioner, Matcher
 from tellapart.core.types import Images
 from tellapart.inference.attention import attends
@@ -107,7 +107,8 @@ def open_caption_generator(folder: Path | str, device: torch.device | str = "cpu
     if isinstance(run.model, R2MModel):
         raise InputError(
             f"{run.folder} captions images by concepts that a detector found in them, and photos have none. Prepare "
-            "them with detections and join them with sentences, as for training; `tellapart report` shows captions."
+            "them with detections and join them with sentences, as for training; a report shows captions.",
+            Step("report", run.folder),
         )
     spec = feature_spec(run.data["features"], run.folder)
     return CaptionGenerator(run, run.model, spec, Constraints(bad_endings=bad_endings(run.vocabulary)))

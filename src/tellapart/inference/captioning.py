@@ -153,7 +153,7 @@ class PhotoCaptioner:
 
 
 def load_captioner(model: str | os.PathLike[str] = "bundled", device: str = "auto", workers: int = 0) -> PhotoCaptioner:
-    """Open a captioner: the bundled one, or a run folder that `tellapart train` wrote.
+    """Open a captioner: the bundled one, or the folder of a trained run.
 
     device: cpu, cuda, …; auto uses an accelerator if there is one.
     workers: threads that open images, 0 for one per core.

@@ -52,13 +52,13 @@ def feature_spec(features: Mapping[str, Any] | None, run: Path | str) -> Feature
     if not backbone or backbone.startswith("imported") or features["kind"] not in KINDS:
         raise InputError(
             f"{run} was trained on imported features '{features.get('name', '')}', which cannot be made for photos; "
-            "train on features that `tellapart extract` made."
+            "train on extracted features."
         )
     origin = str(features.get("regions_from", ""))
     if origin == "detections":
         raise InputError(
             f"{run} was trained on regions from detections in its pack, and photos have none; train on a grid, on "
-            "fixed regions, or on regions of a detector that `tellapart extract` ran."
+            "fixed regions, or on regions that a detector found during extraction."
         )
     stored = features.get("preprocessing")
     return FeatureSpec(

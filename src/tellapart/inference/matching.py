@@ -170,7 +170,7 @@ def fingerprint(run: Path) -> str:
 
 
 def load_matcher(model: str | os.PathLike[str] = "bundled", device: str = "auto", workers: int = 0) -> PhotoMatcher:
-    """Open a matcher: the bundled one, or a run folder that `tellapart train` wrote.
+    """Open a matcher: the bundled one, or the folder of a trained run.
 
     device: cpu, cuda, …; auto uses an accelerator if there is one.
     workers: threads that open images, 0 for one per core.
