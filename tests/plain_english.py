@@ -50,7 +50,7 @@ WORDS: dict[str, str] = {
 ALLOWED = (
     r"https?://\S+",
     r"[\"'`]?pictures?\.(jsonl|lance)[\"'`]?",  # names of files and tables on disk
-    r"[\"']pictures?[\"']",  # keys of stored JSON, former names of fields
+    r"[\"']pictures?(_\w+)?[\"']",  # keys of stored JSON, former names of fields
     r"such an? \w+",
 )
 """Stripped from a line before the search."""

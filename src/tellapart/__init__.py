@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tellapart.search.photo_index import PhotoIndex, open_index
     from tellapart.search.query import Found
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "Caption",

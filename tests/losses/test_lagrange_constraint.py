@@ -57,7 +57,7 @@ def test_the_gradient_is_lambda_over_eta() -> None:
     assert loss.grad is not None and loss.grad.item() == pytest.approx(15)
 
 
-def test_a_bound_of_zero_is_refused() -> None:
+def test_a_bound_of_zero_is_rejected() -> None:
     with pytest.raises(ValueError, match="positive"):
         LagrangeConstraint(0.0)
 

@@ -47,6 +47,6 @@ def test_gradcheck() -> None:
     assert torch.autograd.gradcheck(lambda values: WordCrossEntropy(0.1)(values, torch.tensor([2, 1, 3])), logits)
 
 
-def test_refusal() -> None:
+def test_error() -> None:
     with pytest.raises(InputError, match=r"\[0, 1\)"):
         WordCrossEntropy(1.0)

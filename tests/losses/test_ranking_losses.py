@@ -93,7 +93,7 @@ def test_worked_by_hand(loss: nn.Module, expected: float) -> None:
 
 @pytest.mark.parametrize("loss", ["info-nce", "multimodal", "hardest-negative-contrast"])
 @pytest.mark.parametrize("temperature", [0.0, -0.1, math.nan])
-def test_a_temperature_that_is_not_positive_is_refused(loss: str, temperature: float) -> None:
+def test_a_temperature_that_is_not_positive_is_rejected(loss: str, temperature: float) -> None:
     """It would turn all scores into NaN, or the ranking round."""
     with pytest.raises(InputError, match="temperature must be positive"):
         Contrast(loss, temperature=temperature).build()

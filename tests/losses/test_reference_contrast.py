@@ -80,7 +80,7 @@ def test_gradcheck() -> None:
     assert torch.autograd.gradcheck(lambda a, b: loss(a, reference[0], b, reference[1]), target)
 
 
-def test_refusals() -> None:
+def test_errors() -> None:
     with pytest.raises(InputError, match="positive"):
         ReferenceContrast(nu=0)
     with pytest.raises(InputError, match="neutral"):

@@ -121,7 +121,7 @@ def test_a_batch_without_nouns_teaches_words_only(context: Context) -> None:
     "model", [UP_DOWN, AdaptiveAttention(hidden=16, attention=8, dropout=0.0, attention_dropout=0.0)]
 )
 @pytest.mark.parametrize(("teacher", "loss"), [("boxes", "nll"), ("pos-scan", "kl"), ("pos-scan", "kl-teacher-first")])
-def test_the_gaze_is_learned(context: Context, model: object, teacher: str, loss: str) -> None:
+def test_attention_is_learned(context: Context, model: object, teacher: str, loss: str) -> None:
     learner = objective(context, Distillation(teacher, loss, weight=1.0), model)
     optimiser = torch.optim.Adam(learner.parameters(), 0.02)
     batch = whole(context)
@@ -144,10 +144,10 @@ def test_teacher_is_no_part_of_what_is_saved(context: Context) -> None:
     assert all(name.startswith(("model.", "likelihood.")) for name in names)
 
 
-def test_what_cannot_be_supervised_is_refused(context: Context) -> None:
+def test_what_cannot_be_supervised_is_rejected(context: Context) -> None:
     with pytest.raises(InputError, match="Unknown attention loss"):
         objective(context, Distillation(loss="l2"))
-    with pytest.raises(InputError, match="averaged over"):
+    with pytest.raises(InputError, match="mean_over must be"):
         objective(context, Distillation(mean_over="pictures"))
     with pytest.raises(InputError, match="has no attention to supervise"):
         objective(context, Distillation("boxes"), NeuralTalk2(hidden=16))(whole(context))
@@ -157,7 +157,7 @@ def test_what_cannot_be_supervised_is_refused(context: Context) -> None:
         attention(replace(batch, images=replace(batch.images, boxes=None)), training=True)
 
 
-def test_a_pack_without_noun_marks_is_refused(tmp_path: Path, context: Context) -> None:
+def test_a_pack_without_noun_marks_is_rejected(tmp_path: Path, context: Context) -> None:
     bare = grounded_context(tmp_path / "pack")
     (bare.pack.folder / "columns" / "nouns.npy").unlink()
     with pytest.raises(InputError, match="noun marks"):

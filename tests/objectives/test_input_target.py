@@ -74,7 +74,7 @@ def test_only_vsrn_has_regions_to_decode(tmp_path: Path) -> None:
         InputTarget(from_regions=True).build(VSE(embedding=8, word_width=8).build(context.inputs), context)
 
 
-def test_a_reading_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+def test_a_reading_that_does_not_exist_is_rejected(tmp_path: Path) -> None:
     context = tiny_context(tmp_path)
-    with pytest.raises(InputError, match="not as in 'coded'"):
+    with pytest.raises(InputError, match="not 'coded'"):
         InputTarget(compat="coded").build(VSE(embedding=8, word_width=8).build(context.inputs), context)

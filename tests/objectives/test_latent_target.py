@@ -1,5 +1,5 @@
 """Latent target decoding: the dual loss is the sum it says, the constraint climbs and falls, bad columns are
-refused."""
+rejected."""
 
 from pathlib import Path
 
@@ -79,19 +79,19 @@ def test_the_multiplier_is_saved_with_the_objective(tmp_path: Path) -> None:
     assert copy.join.constraint.raw != 1
 
 
-def test_a_matcher_with_word_vectors_is_refused(tmp_path: Path) -> None:
+def test_a_matcher_with_word_vectors_is_rejected(tmp_path: Path) -> None:
     context = tiny_context(tmp_path, columns=("targets",))
     scan = MATCHERS["scan"](embedding=8, word_width=8).build(context.inputs)
     with pytest.raises(InputError, match="one vector per caption"):
         LatentTarget(column="targets").build(scan, context)
 
 
-def test_a_bound_below_zero_is_refused() -> None:
-    with pytest.raises(InputError, match=r"joining\.bound=-1"):
+def test_a_bound_below_zero_is_rejected() -> None:
+    with pytest.raises(InputError, match=r"joining\.bound must be positive, .* not -1"):
         Joining(bound=-1.0).build()
 
 
-def test_missing_columns_are_refused(tmp_path: Path) -> None:
+def test_missing_columns_are_rejected(tmp_path: Path) -> None:
     context = tiny_context(tmp_path)
     with pytest.raises(InputError, match="no column 'elsewhere'"):
         LatentTarget(column="elsewhere").build(SMALL["vse"].build(context.inputs), context)

@@ -54,7 +54,7 @@ def test_sampling_rises_with_epochs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("settings", [{"sampling_most": 1.2}, {"sampling_most": 0.2, "sampling_every": 0}])
-def test_a_schedule_that_cannot_be_is_refused(tmp_path: Path, settings: dict[str, float]) -> None:
+def test_a_schedule_that_cannot_be_is_rejected(tmp_path: Path, settings: dict[str, float]) -> None:
     context = tiny_context(tmp_path)
     with pytest.raises(InputError, match="sampling_most must lie"):
         Likelihood(**settings).build(NeuralTalk2(hidden=8).build(context.inputs), context)  # type: ignore[arg-type]

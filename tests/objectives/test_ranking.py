@@ -32,7 +32,7 @@ def test_every_loss_goes_down(tmp_path: Path, loss: str) -> None:
     assert {"loss", "positive", "score"} <= set(step)
 
 
-def test_an_unknown_loss_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_loss_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Unknown ranking loss 'best'"):
         Contrast("best").build()
     with pytest.raises(InputError, match="reduction"):

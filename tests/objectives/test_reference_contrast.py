@@ -44,9 +44,9 @@ def test_identical_models_start_at_two_ln_two(context: Context) -> None:
     assert all(parameter.grad is None for parameter in objective.reference.parameters())
 
 
-def test_no_round_is_refused(context: Context) -> None:
+def test_no_round_is_rejected(context: Context) -> None:
     """Without mismatched pairs CL would silently be CL(P)."""
-    with pytest.raises(InputError, match="at least one round, not 0"):
+    with pytest.raises(InputError, match="rounds must be at least 1, not 0"):
         built(context, rounds=0)
 
 
@@ -161,7 +161,7 @@ def test_reference_of_another_architecture(context: Context) -> None:
     assert torch.isfinite(figures["loss"])
 
 
-def test_another_vocabulary_is_refused(context: Context) -> None:
+def test_another_vocabulary_is_rejected(context: Context) -> None:
     from tellapart.text.vocabulary import Vocabulary
 
     other = Vocabulary.from_words(["else"])

@@ -69,7 +69,7 @@ def test_a_matcher_rewards(context: Context) -> None:
     reward = Rewards(cider=0.0, matcher="scan", matching=2.0).build(context)
     assert reward(tokens, batch, torch.tensor([3, 1])).tolist() == [2 * (300 + 4), 2 * (100 + 3)]
     context.models["captioner"] = NeuralTalk2(hidden=4).build(context.inputs)
-    with pytest.raises(InputError, match="no matcher"):
+    with pytest.raises(InputError, match="not a matcher"):
         Rewards(matcher="captioner").build(context)
 
 
@@ -113,15 +113,15 @@ def test_reward_rises(context: Context) -> None:
     assert sum(rewards[-5:]) > 1.25 * sum(rewards[:5])
 
 
-def test_refusals(context: Context) -> None:
+def test_errors(context: Context) -> None:
     model = NeuralTalk2(hidden=4).build(context.inputs)
     with pytest.raises(InputError, match="Unknown baseline"):
         SelfCritical(baseline="mean").build(model, context)
     with pytest.raises(InputError, match="two samples"):
         SelfCritical(baseline="leave-one-out", samples=1).build(model, context)
-    with pytest.raises(InputError, match="set baseline=leave-one-out"):
+    with pytest.raises(InputError, match="needs baseline=leave-one-out"):
         SelfCritical(reread=True).build(model, context)
-    with pytest.raises(InputError, match="training split only"):
+    with pytest.raises(InputError, match="need an image of the training split"):
         val = context.batches.images_and_captions(context.pack.split("val").images)
         SelfCritical().build(model, context)(val)
 

@@ -32,7 +32,7 @@ def test_empty_candidate_scores_nothing() -> None:
     assert score.each[0] == pytest.approx(0, abs=1e-6) and score.each[1] == pytest.approx(1)
 
 
-def test_refuses_lists_that_do_not_fit() -> None:
+def test_rejects_lists_that_do_not_fit() -> None:
     with pytest.raises(InputError, match="1 candidates but 2"):
         bleu(["a"], [["a"], ["b"]])
     with pytest.raises(InputError, match="no reference"):

@@ -90,14 +90,14 @@ def test_a_table_of_other_captions_changes_the_weights() -> None:
     assert cider_d(["a dog"], [["a dog"]], table).corpus == pytest.approx(10 * (1 + 1) / 4)
 
 
-def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_table_is_rejected(tmp_path: Path) -> None:
     for content in (b"no table", b"", b"PK\x03\x04cut off"):
         (tmp_path / "odd.npz").write_bytes(content)
         with pytest.raises(InputError, match="not a stored document frequency table"):
             DocumentFrequency.load(tmp_path / "odd.npz")
     DocumentFrequency.from_references([["a dog runs on the grass"], ["a cat"]]).save(tmp_path / "whole.npz")
     whole = (tmp_path / "whole.npz").read_bytes()
-    for place in range(len(whole)):  # wherever it is damaged, it is refused, or what was damaged does not matter
+    for place in range(len(whole)):  # wherever it is damaged, it is rejected, or what was damaged does not matter
         (tmp_path / "odd.npz").write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
         with contextlib.suppress(InputError):
             DocumentFrequency.load(tmp_path / "odd.npz")
@@ -106,7 +106,7 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
         DocumentFrequency.load(tmp_path / "array.npy")
 
 
-def test_a_table_too_small_for_cider_is_refused(tmp_path: Path) -> None:
+def test_a_table_too_small_for_cider_is_rejected(tmp_path: Path) -> None:
     DocumentFrequency.from_references([["a dog"], ["a cat"]], order=2).save(tmp_path / "pairs.npz")
     with pytest.raises(InputError, match="up to 2 words in 2 images; CIDEr needs 4"):
         DocumentFrequency.load(tmp_path / "pairs.npz")

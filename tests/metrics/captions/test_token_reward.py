@@ -66,7 +66,7 @@ def test_references_in_any_order_and_images_without_any() -> None:
         cider.reward(torch.tensor([[5, 2], [5, 2]]), torch.tensor([3, 4]))
 
 
-def test_refuses_shapes_that_do_not_fit() -> None:
+def test_rejects_shapes_that_do_not_fit() -> None:
     with pytest.raises(InputError, match="one owner per caption"):
         TokenCider.from_references(torch.zeros(2, 3, dtype=torch.long), torch.zeros(3, dtype=torch.long))
     cider = TokenCider.from_references(torch.tensor([[5, 2]]), torch.tensor([0]))

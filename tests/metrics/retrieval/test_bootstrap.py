@@ -37,7 +37,7 @@ def test_the_interval_holds_the_figure_itself() -> None:
         assert interval.low <= summarise(ranks)[name] <= interval.high
 
 
-def test_a_better_model_is_told_from_a_worse_one_and_not_from_itself() -> None:
+def test_a_better_model_differs_from_a_worse_one_and_not_from_itself() -> None:
     worse, better = made_up(2, 1.0), made_up(2, 3.0)
     verdict = compare(worse, better)["rsum"]
     assert verdict.difference > 0 and verdict.low > 0 and verdict.p < 0.01
@@ -46,7 +46,7 @@ def test_a_better_model_is_told_from_a_worse_one_and_not_from_itself() -> None:
     assert itself.difference == 0 and itself.p == 1
 
 
-def test_other_queries_are_refused() -> None:
+def test_other_queries_are_rejected() -> None:
     small = retrieval_ranks(torch.eye(3), torch.arange(3))
     with pytest.raises(InputError, match="same images"):
         compare(made_up(0, 1.0), small)

@@ -36,7 +36,7 @@ def test_recall_counts_any_positive() -> None:
     assert found["t2i_r_precision"] == pytest.approx((1.0 + 0.0) / 2)
 
 
-def test_other_files_are_refused(tmp_path: Path) -> None:
+def test_other_files_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("a,b\nx,y\n")
     with pytest.raises(InputError, match="line 2"):
         read_cxc(tmp_path / "other.csv")

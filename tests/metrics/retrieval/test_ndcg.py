@@ -78,7 +78,7 @@ def test_ndcg_against_a_loop(seed: int, depth: int) -> None:
     assert ndcg(scores, relevance, depth) == pytest.approx(sum(values) / 4)
 
 
-def test_nothing_relevant_gives_zero_and_bad_shapes_are_refused() -> None:
+def test_nothing_relevant_gives_zero_and_bad_shapes_are_rejected() -> None:
     assert ndcg(torch.rand(3, 2), torch.zeros(2, 3)) == 0
     with pytest.raises(InputError, match="relevance must have the shape"):
         ndcg(torch.rand(3, 2), torch.zeros(3, 2))

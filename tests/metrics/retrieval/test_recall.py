@@ -131,7 +131,7 @@ def test_r_precision_by_hand() -> None:
     assert own_captions(torch.tensor([1, 0]), 2).tolist() == [[False, True], [True, False]]
 
 
-def test_bad_shapes_are_refused() -> None:
+def test_bad_shapes_are_rejected() -> None:
     with pytest.raises(InputError, match="5 captions"):
         recall(torch.zeros(2, 4), torch.zeros(5, dtype=torch.long))
     with pytest.raises(InputError, match="no caption"):

@@ -28,7 +28,7 @@ def test_a_model_that_sees_nothing_finds_nothing() -> None:
     assert self_retrieval(torch.zeros(4, 4), cutoffs=(1,)) == {"top1": 0.0}
 
 
-def test_refusals() -> None:
+def test_errors() -> None:
     with pytest.raises(InputError, match="give `owner`"):
         self_retrieval(torch.zeros(2, 3))
     with pytest.raises(InputError, match="must name one of the 3 images"):

@@ -197,7 +197,7 @@ def test_dropout_is_on_in_training_only() -> None:
         assert not torch.equal(model.forward(images, tokens).logits, model.forward(images, tokens).logits)
 
 
-def test_unknown_settings_are_refused() -> None:
+def test_unknown_settings_are_rejected() -> None:
     with pytest.raises(InputError, match=r"scaling must be one of .*, not 'whitening'"):
         NeuralTalk2(scaling="whitening").build(INPUTS)
     with pytest.raises(InputError, match="compat must be 'paper' or 'code'"):

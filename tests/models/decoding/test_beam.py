@@ -94,7 +94,7 @@ def test_log_probability_and_attention_come_along() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_special_tokens_are_never_said(seed: int) -> None:
+def test_special_tokens_are_never_generated(seed: int) -> None:
     captioner = random_table(10, 12, seed)
     captioner.table[:, :, [PAD, START, UNK]] += 20  # what the model would love to say
     for found in (beams(captioner, numbered_images(10), 4), diverse_beams(captioner, numbered_images(10), 4, 2)):
@@ -182,7 +182,7 @@ def test_diverse_beams_with_one_group_are_beams() -> None:
     torch.testing.assert_close(plain.log_probability, diverse.log_probability)
 
 
-def test_bad_widths_are_refused() -> None:
+def test_bad_widths_are_rejected() -> None:
     captioner, images = random_table(2, 9, 0), numbered_images(2)
     with pytest.raises(InputError, match="`width` must be at least 1"):
         beams(captioner, images, width=0)

@@ -67,7 +67,7 @@ def test_truncation() -> None:
 
 
 @pytest.mark.parametrize("options", [{"temperature": 0.0}, {"top_p": 0.0}, {"top_p": 1.5}, {"top_k": -1}, {"each": 0}])
-def test_what_cannot_be_drawn_from_is_refused(options: dict[str, float]) -> None:
+def test_what_cannot_be_drawn_from_is_rejected(options: dict[str, float]) -> None:
     with pytest.raises(InputError, match=r"temperature|top_p|at least 1"):
         sample(random_table(2, 9, 0), numbered_images(2), **options)  # type: ignore[arg-type]
 

@@ -212,7 +212,7 @@ def test_weights_against_the_loop(direction: str, nouns: bool) -> None:
         assert found[n].sum().item() == pytest.approx(len(expected))  # nothing lies outside the masks
 
 
-def test_wrong_settings_are_refused() -> None:
+def test_wrong_settings_are_rejected() -> None:
     with pytest.raises(InputError, match="t2i or i2t"):
         Attention("sideways")
     with pytest.raises(InputError, match="logsumexp"):

@@ -51,7 +51,7 @@ def test_word_states_are_means_of_the_two_directions() -> None:
     assert found[0, 3:].abs().max() == 0
 
 
-def test_an_unknown_readout_is_refused() -> None:
+def test_an_unknown_readout_is_rejected() -> None:
     with pytest.raises(ValueError, match="readout"):
         SentenceBiGRU(4, 5, "middle")
 

@@ -60,12 +60,12 @@ def test_layers_can_be_left_out_and_weights_left_unread(bert: Path) -> None:
     assert torch.equal(encoder.eval()(texts())[0], trained.eval()(texts())[0])
 
 
-def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be opened"):
         LanguageEncoder(str(tmp_path), ModelInputs(VOCABULARY, 1))
 
 
-def test_a_model_that_is_not_built_like_bert_is_read_whole_or_refused(bert: Path, tmp_path: Path) -> None:
+def test_a_model_that_is_not_built_like_bert_is_read_whole_or_rejected(bert: Path, tmp_path: Path) -> None:
     folder = tmp_path / "distilled"
     transformers.AutoTokenizer.from_pretrained(bert).save_pretrained(folder)
     config = transformers.DistilBertConfig(vocab_size=len(PIECES), dim=16, n_layers=2, n_heads=2, hidden_dim=16)

@@ -86,7 +86,7 @@ def test_a_weight_that_does_not_learn() -> None:
         assert LoopLinear((numbers(5, 5),), base).seen == []
 
 
-def test_steps_out_of_order_are_refused() -> None:
+def test_steps_out_of_order_are_rejected() -> None:
     layer = LoopLinear((numbers(2, 2),), numbers(3, 1, 2, seed=1))
     layer(0, torch.ones(1, 2, dtype=torch.float64))
     for step in (0, 2):

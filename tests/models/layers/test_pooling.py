@@ -40,6 +40,6 @@ def test_generalised_pooling_lies_between_mean_and_max() -> None:
     assert torch.allclose(pool(rows(), MASK), pooling("mean", 8)(rows(), MASK), atol=1e-5)
 
 
-def test_an_unknown_pooling_is_refused() -> None:
+def test_an_unknown_pooling_is_rejected() -> None:
     with pytest.raises(ValueError, match="pooling must be one of"):
         pooling("median", 8)

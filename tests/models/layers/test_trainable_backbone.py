@@ -36,7 +36,7 @@ def test_pixels_become_rows_and_norms_stay(inputs: ModelInputs) -> None:
     assert any(m.training for m in loose.modules() if isinstance(m, torch.nn.BatchNorm2d))
 
 
-def test_without_pixels_it_refuses_and_without_a_name_it_passes_on(inputs: ModelInputs) -> None:
+def test_without_pixels_it_raises_and_without_a_name_it_passes_on(inputs: ModelInputs) -> None:
     features = Images(torch.zeros(1, 2, 7), torch.ones(1, 2, dtype=torch.bool))
     with pytest.raises(InputError, match="reads pixels"):
         TrainableBackbone("efficientnet-lite0", inputs)(features)

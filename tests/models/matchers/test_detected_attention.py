@@ -105,7 +105,7 @@ class LooksIntoACorner(nn.Module):
         return torch.tensor([0.3, 0.1, 0.0, 0.6]).expand(*texts.vectors.shape[:2], 4)
 
 
-def test_a_matchers_accuracy_is_told_among_detections_too(detected: Context) -> None:
+def test_a_matchers_accuracy_is_measured_among_detections_too(detected: Context) -> None:
     """The corner is never right. Among detections it looks left, where the dog is, and the men are not."""
     figures = evaluate_grounding(LooksIntoACorner(), detected, "val")
     assert figures["attention_accuracy"] == 0

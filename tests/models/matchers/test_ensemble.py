@@ -37,7 +37,7 @@ def test_matrices_are_put_on_one_scale() -> None:
     assert torch.allclose(plain, 0.75 * small + 0.25 * large)
 
 
-def test_what_cannot_be_joined_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_joined_is_rejected(tmp_path: Path) -> None:
     context = tiny_context(tmp_path)
     scan = SCAN(embedding=8, word_width=6).build(context.inputs)
     with pytest.raises(InputError, match="average the scores"):

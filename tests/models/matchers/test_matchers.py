@@ -115,6 +115,6 @@ def test_settings_are_plain_values_with_a_word_on_each(kind: str) -> None:
         (TERN(word_width=510), "divide word_width, but 4 does not divide 510"),
     ],
 )
-def test_settings_that_fit_nothing_are_refused(config: Any, said: str, tmp_path: Path) -> None:
+def test_settings_that_fit_nothing_are_rejected(config: Any, said: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=said):
         config.build(tiny_context(tmp_path).inputs)

@@ -23,7 +23,7 @@ def test_rows_drop_in_training_only_and_never_all() -> None:
     assert torch.equal(drop.eval()(mask), mask)
 
 
-def test_a_missing_sentence_column_and_a_wrong_pooling_are_refused(tmp_path: Path) -> None:
+def test_a_missing_sentence_column_and_a_wrong_pooling_are_rejected(tmp_path: Path) -> None:
     context = tiny_context(tmp_path)
     model = Pooled(embedding=16, word_width=8, sentence_column="targets").build(context.inputs)
     with pytest.raises(InputError, match="column 'targets'"):

@@ -136,7 +136,7 @@ def test_siglip_reads_sentences_padded_to_full_length(tmp_path: Path, siglip: Pa
     assert torch.allclose(found, cosines, atol=1e-4)
 
 
-def test_what_is_no_dual_encoder_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_dual_encoder_is_rejected(tmp_path: Path) -> None:
     context = tiny_context(tmp_path)
     with pytest.raises(InputError, match="cannot be opened"):
         Pretrained(str(tmp_path)).build(context.inputs)

@@ -68,7 +68,7 @@ def test_both_directions_are_averaged(tmp_path: Path) -> None:
     assert torch.allclose(both.score(images, texts), (parts[0] + parts[1]) / 2)
 
 
-def test_missing_columns_and_directions_are_refused(tmp_path: Path) -> None:
+def test_missing_columns_and_directions_are_rejected(tmp_path: Path) -> None:
     context, model = build(tmp_path, nouns=True)
     texts = context.batches.texts(np.arange(2))
     with pytest.raises(InputError, match="column 'nouns'"):
