@@ -14,7 +14,8 @@ from tellapart.core.errors import InputError
 from tellapart.core.types import Images
 from tellapart.models.captioners.r2m import R2MModel
 from tellapart.models.decoding import greedy, with_start
-from tellapart.models.layers.memory import FusionMemory, RecurrentMemory
+from tellapart.models.layers.fusion_memory import FusionMemory
+from tellapart.models.layers.recurrent_memory import RecurrentMemory
 from tellapart.objectives.context import Context
 from tellapart.report import page
 from tellapart.runs.run import Run

@@ -10,7 +10,8 @@ from tellapart.models.captioners.r2m import R2M, R2MModel
 from tellapart.models.captioners.teacher_forcing import SequenceCaptioner
 from tellapart.models.decoding import beam, greedy, log_prob, with_start
 from tellapart.models.inputs import ModelInputs
-from tellapart.models.layers.memory import PlainFusion, PlainRecurrence
+from tellapart.models.layers.fusion_memory import PlainFusion
+from tellapart.models.layers.recurrent_memory import PlainRecurrence
 from tellapart.text.vocabulary import Vocabulary
 
 WORDS = Vocabulary.from_words([f"w{n}" for n in range(30)])

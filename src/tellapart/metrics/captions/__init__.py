@@ -3,5 +3,5 @@
 - `score.py`: corpus values in one call; `evaluate.py`: also per-caption values; `compare.py`: several systems.
 - `bleu.py`, `cider.py`, `rouge.py`, `meteor/`, `spice.py`, `diversity.py`: the metrics; `values.py`: their result.
 - `ptb/`: the tokeniser; `files.py`, `by_image.py`: reading captions; `bootstrap.py`: intervals.
-- `token_reward.py`: CIDEr-D and BLEU of token ids on any device, as rewards in training (needs torch).
+- `token_reward.py`, `token_references.py`: CIDEr-D and BLEU of token ids, as rewards in training (need torch).
 """

@@ -19,7 +19,8 @@ from tellapart.data.concepts_column import IMAGE_CONCEPTS
 from tellapart.models.captioners.teacher_forcing import HiddenSequence
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.layers.concept_encoder import ConceptEncoder
-from tellapart.models.layers.memory import FusionMemory, PlainFusion, PlainRecurrence, RecurrentMemory
+from tellapart.models.layers.fusion_memory import FusionMemory, PlainFusion
+from tellapart.models.layers.recurrent_memory import PlainRecurrence, RecurrentMemory
 from tellapart.text.vocabulary import PAD
 
 

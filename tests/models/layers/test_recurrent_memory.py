@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.nn.functional import layer_norm
 
 from tellapart.core.errors import InputError
-from tellapart.models.layers.memory import FusionMemory, PlainFusion, PlainRecurrence, RecurrentMemory
+from tellapart.models.layers.fusion_memory import FusionMemory, PlainFusion
+from tellapart.models.layers.recurrent_memory import PlainRecurrence, RecurrentMemory
 
 
 def head_parts(projected: Tensor, heads: int, key: int, value: int) -> list[tuple[Tensor, Tensor, Tensor]]:
