@@ -12,7 +12,7 @@ COCO, INSTAPIC = "COCO", "InstaPIC-1.1M"
 NONE = (None,) * len(SELF_RETRIEVAL)
 DATA = (
     "Values in percent. The paper's are on COCO. Self-retrieval there is among 5,000 images, here among those of the "
-    "test split: by chance, top-500 is 50% of 1,000 images, and 10% of 5,000."
+    "test split: by chance, top-500 of 1,000 images is 50%, of 5,000 images 10%."
 )
 SETTINGS = (
     "Frozen features, layer-normalised. Likelihood: 20 epochs with batches of 64 images with five captions each. All "

@@ -1,9 +1,8 @@
-"""Recipes of the two models that come with the package, trained on a large captioned set for any photos, and of
-fine-tuning them on a smaller one.
+"""Recipes of the models that came with version 0.1, on features of EfficientNet-Lite0, and of fine-tuning them.
 
+The tables find/from-coco and tell/from-coco were measured with them. The weights of those models are no longer bundled:
+the fine-tuning recipes need a run trained by `photo-captioner-adaptive` or `photo-matcher-gru` as `start`.
 A hundred thousand images need less dropout than the six thousand of `tell-averaged` and `find-best`.
-Their first layers read features without normalisation, so that they can also learn from projected ones
-(`tellapart.features.projection`).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from tellapart.objectives.self_critical import SelfCritical
 from tellapart.papers.ours import captioner_recipes
 from tellapart.runs.recipe import Average, Optimiser, Recipe, Schedule, Stage
 
-PAPER = "Ours; the models that come with the package"
+PAPER = "Ours; the models of version 0.1"
 
 
 def words_stage(model: Any) -> Stage:
@@ -100,7 +99,7 @@ RECIPES = (
         about="AdaptiveAttention over grid cells: likelihood, then self-critical on CIDEr-D.",
         features="grid",
         stages=(words_stage(CELLS), REWARD),
-        expected="87,000 images of COCO train2017, 1,000 others: BLEU-4 26.2, CIDEr 88.7 (see runs/bundled/README.md).",
+        expected="87,000 images of COCO train2017, 1,000 others: BLEU-4 26.2, CIDEr 88.7.",
     ),
     Recipe(
         name="photo-captioner-up-down",
@@ -113,28 +112,28 @@ RECIPES = (
         name="photo-matcher-gru",
         paper=PAPER,
         about="One vector per image and a bi-GRU over learned word vectors, by InfoNCE.",
-        expected="The same, among 1,000 images: R@10 85.1 and 81.6 (see runs/bundled/README.md).",
+        expected="The same, among 1,000 images: R@10 85.1 and 81.6.",
         features="vector",
         stages=(MATCHER,),
     ),
     Recipe(
         name="tell-from-coco-adaptive-mle",
         paper=PAPER,
-        about="The package's captioner fine-tuned by likelihood on a pack with its vocabulary and features.",
+        about="photo-captioner-adaptive fine-tuned by likelihood on a pack with its vocabulary and features.",
         features="grid",
         stages=(TUNED_WORDS,),
     ),
     Recipe(
         name="tell-from-coco-adaptive",
         paper=PAPER,
-        about="The package's captioner fine-tuned on a pack: likelihood, then self-critical on CIDEr-D.",
+        about="photo-captioner-adaptive fine-tuned on a pack: likelihood, then self-critical on CIDEr-D.",
         features="grid",
         stages=(TUNED_WORDS, TUNED_REWARD),
     ),
     Recipe(
         name="find-from-coco-gru",
         paper=PAPER,
-        about="The package's matcher fine-tuned on a pack, which must have its vocabulary and features.",
+        about="photo-matcher-gru fine-tuned on a pack, which must have its vocabulary and features.",
         features="vector",
         stages=(TUNED_MATCHER,),
     ),

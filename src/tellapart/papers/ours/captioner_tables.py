@@ -68,16 +68,16 @@ BEST = Table(
 FROM_COCO = Table(
     name="tell/from-coco",
     paper="Ours",
-    title="The package's captioner, trained on 87,000 images of COCO, fine-tuned on a smaller pack",
+    title="An earlier bundled captioner, trained on 87,000 images of COCO, fine-tuned on a smaller pack",
     columns=(*TEXT_METRICS, *SELF_RETRIEVAL),
     rows=(
-        table_row("tuned by likelihood", "tell-from-coco-mle"),
-        table_row("then self-critical", "tell-from-coco"),
-        table_row("more dropout, likelihood", "tell-from-coco-mle", MORE_DROPOUT),
-        table_row("more dropout, then self-critical, longer", "tell-from-coco", (*MORE_DROPOUT, *LONGER)),
+        table_row("tuned by likelihood", "tell-from-coco-adaptive-mle"),
+        table_row("then self-critical", "tell-from-coco-adaptive"),
+        table_row("more dropout, likelihood", "tell-from-coco-adaptive-mle", MORE_DROPOUT),
+        table_row("more dropout, then self-critical, longer", "tell-from-coco-adaptive", (*MORE_DROPOUT, *LONGER)),
         table_row(
             "more dropout, mirrored, then self-critical, longer",
-            "tell-from-coco",
+            "tell-from-coco-adaptive",
             (*MORE_DROPOUT, *LONGER, *MIRRORED),
         ),
         table_row(
@@ -96,8 +96,8 @@ FROM_COCO = Table(
     ),
     notes=(
         "Values in percent; beam of 3. COCO's images and captions are extra training data.",
-        "For a pack with the captioner's vocabulary and features (`prepare --vocabulary-from bundled:captioner`, "
-        "`extract --like bundled:captioner`).",
+        "For a pack with the captioner's vocabulary and features (`prepare --vocabulary-from RUN`, "
+        "`extract --like RUN`).",
     ),
 )
 

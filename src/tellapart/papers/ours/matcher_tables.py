@@ -67,11 +67,11 @@ SCAN = Table(
 FROM_COCO = Table(
     name="find/from-coco",
     paper="none",
-    title="The package's matcher, trained on 87,000 images of COCO, fine-tuned on a smaller pack",
+    title="An earlier bundled matcher, trained on 87,000 images of COCO, fine-tuned on a smaller pack",
     columns=COLUMNS,
     rows=(
-        table_row("fine-tuned", "find-from-coco"),
-        table_row("the same without COCO", "find-from-coco", ("train.start=fresh", "train.epochs=15")),
+        table_row("fine-tuned", "find-from-coco-gru"),
+        table_row("the same without COCO", "find-from-coco-gru", ("train.start=fresh", "train.epochs=15")),
     ),
     claims=(
         Claim("Fine-tuned, it reaches an R@sum of 260.", (Above("fine-tuned", "R@sum", 260.0),)),
@@ -80,7 +80,7 @@ FROM_COCO = Table(
     notes=(
         CHOICE,
         "COCO's images and captions are extra training data. For a pack with the matcher's vocabulary and features "
-        "(`prepare --vocabulary-from bundled:matcher`, `extract --like bundled:matcher`).",
+        "(`prepare --vocabulary-from RUN`, `extract --like RUN`).",
     ),
 )
 

@@ -1,7 +1,7 @@
-"""Recipes of the two bundled models, and of tuning them on a smaller pack.
+"""Recipes of the two bundled models, and of fine-tuning them on a smaller pack.
 
 The bundled weights were trained together with their backbone by `tellapart.training.end_to_end`. These recipes
-train the same models on features of a pack, where the backbone stays as it is.
+train the same models on features of a pack, with a frozen backbone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tellapart.objectives.self_critical import SelfCritical
 from tellapart.papers.ours import captioner_recipes
 from tellapart.runs.recipe import Average, Optimiser, Recipe, Schedule, Stage
 
-PAPER = "no paper's; the bundled models"
+PAPER = "Ours; the bundled models"
 POSITIONS = 128
 
 WORDS = replace(
@@ -102,21 +102,21 @@ RECIPES = (
     Recipe(
         name="tell-from-coco-mle",
         paper=PAPER,
-        about="The bundled captioner tuned on a pack by likelihood; the pack must have its words and features.",
+        about="The bundled captioner fine-tuned by likelihood on a pack with its vocabulary and features.",
         features="grid",
         stages=(TUNED_WORDS,),
     ),
     Recipe(
         name="tell-from-coco",
         paper=PAPER,
-        about="The bundled captioner tuned on a pack: likelihood, then self-critical on CIDEr-D.",
+        about="The bundled captioner fine-tuned on a pack: likelihood, then self-critical on CIDEr-D.",
         features="grid",
         stages=(TUNED_WORDS, TUNED_REWARD),
     ),
     Recipe(
         name="find-from-coco",
         paper=PAPER,
-        about="The bundled matcher tuned on a pack, which must have its words and features.",
+        about="The bundled matcher fine-tuned on a pack, which must have its vocabulary and features.",
         features="grid",
         stages=(TUNED_MATCHER,),
     ),
