@@ -368,17 +368,17 @@ def test_broken_entities_of_one_image(tmp_path: Path) -> None:
         ),
         ("captions.csv", b'image,caption\na.jpg,"a dog\nb.png,a cat\n', r"captions.csv, line 3: broken CSV"),
         ("captions.csv", b"", "captions.csv is empty"),
-        ("captions.csv", b"foo,caption\n1,a\n", "no column looks like image names among foo, caption; name it with"),
-        ("captions.csv", b"image,bar\na.jpg,a\n", "no column looks like captions among image, bar"),
+        ("captions.csv", b"foo,caption\n1,a\n", "no column of image names among foo, caption; name it with"),
+        ("captions.csv", b"image,bar\na.jpg,a\n", "no column of captions among image, bar"),
         ("captions.jsonl", b"a.jpg a dog\nb.png a cat\n", "none of its 2 lines is a JSON object"),
         (
             "captions_train.json",
             b'{"images": [\n{"id": 1,}\n]}',
             r"captions_train.json, line 2, column \d+: broken JSON",
         ),
-        ("captions_train.json", b'{"info": 1, "images": []}', "there is no 'annotations'"),
+        ("captions_train.json", b'{"info": 1, "images": []}', "has no 'annotations'"),
         ("captions_train.json", b'{"images": 3, "annotations": []}', "'images' is not a list"),
-        ("captions_train.json", b'{"images": [{"id": 1}], "annotations": []}', "none of its 1 'images' can be read"),
+        ("captions_train.json", b'{"images": [{"id": 1}], "annotations": []}', "none of its 1 'images' entries"),
         ("x.token.txt", b"a.jpg a dog\n", "no line of the form"),
     ],
 )
@@ -405,13 +405,13 @@ def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="in no known format"):
         run(tmp_path / "odd", tmp_path / "pack")
     write(tmp_path / "text/captions.csv", "image,caption\na.jpg,a dog\n")
-    with pytest.raises(InputError, match="holds no images; say where they lie"):
+    with pytest.raises(InputError, match="holds no images; give their folder"):
         run(tmp_path / "text", tmp_path / "pack")
 
 
 def test_everything_bad_is_an_error(table: Path, tmp_path: Path) -> None:
     write(table / "captions.csv", "image,caption\nx.jpg,a dog\n")
-    with pytest.raises(InputError, match="all of it was left out"):
+    with pytest.raises(InputError, match="items were skipped"):
         run(table, tmp_path / "pack")
 
 

@@ -102,6 +102,6 @@ def test_every_shape_can_be_drawn(pack: Pack) -> None:
 
 def test_reached_by_prepare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pack = prepare(PrepareOptions("scenes", tmp_path / "pack", scene_count=12, scene_size=32))
-    assert len(pack.images) == 12 and "nothing was left out" in capsys.readouterr().out
+    assert len(pack.images) == 12 and "nothing was skipped" in capsys.readouterr().out
     with pytest.raises(InputError, match="at least 12"):
         make_scenes(tmp_path / "few", count=3)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
+from tellapart.cli.errors import option_names
 from tellapart.cli.prepare_report import print_report
 from tellapart.data.pack import Pack
 from tellapart.data.prepare import prepare_pack, stored_words
@@ -97,7 +98,7 @@ def prepare(options: PrepareOptions) -> Pack:
     if options.json:
         print(json.dumps({"pack": str(pack.folder), **pack.report}, ensure_ascii=False))
     else:
-        print_report(pack.report, str(pack.folder))
+        print_report(pack.report, str(pack.folder), option_names(PrepareOptions))
     return pack
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tellapart.cli.errors import for_command_line
+from tellapart.core.errors import Error
+
 SHOWN = 5
 """Skipped items shown per kind; report.json has all."""
 
 
-def print_report(report: dict[str, Any], pack: str) -> None:
-    """Print the report of a pack as tables."""
+def print_report(report: dict[str, Any], pack: str, flags: Mapping[str, str]) -> None:
+    """Print the report of a pack as tables, with flags for the arguments that reasons name."""
     console = Console(highlight=False)
     each, words = report["captions_a_picture"], report["words"]
     table = Table(title=escape(pack), title_justify="left", title_style="bold")
@@ -45,10 +49,11 @@ def print_report(report: dict[str, Any], pack: str) -> None:
         console.print(f"nouns: {report['nouns']['share']:.1%} of all words")
     skipped = report["skipped"]
     if not skipped["items"]:
-        console.print("nothing was left out")
+        console.print("nothing was skipped")
         return
-    console.print(f"left out: {len(skipped['items']):,} items (all of them in report.json)")
+    console.print(f"skipped: {len(skipped['items']):,} items (all of them in report.json)")
     for kind, count in skipped["counts"].items():
         console.print(f"  {kind}: {count:,}")
         for item in [row for row in skipped["items"] if row["kind"] == kind][:SHOWN]:
-            console.print(escape(f"    {item['item']} ({item['where']}): {item['reason']}"), soft_wrap=True)
+            reason = for_command_line(Error(item["reason"]), flags)
+            console.print(escape(f"    {item['item']} ({item['where']}): {reason}"), soft_wrap=True)

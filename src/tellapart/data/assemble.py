@@ -1,4 +1,4 @@
-"""From what a reader read to what a pack holds: images found and checked, splits decided, captions cut into words."""
+"""From what a reader returns to what a pack holds: image files found and checked, captions split into words."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from tellapart.text.vocabulary import Vocabulary
 
 @dataclass
 class Assembled:
+    """Images and captions of a pack before it is written."""
+
     root: Path
     images: list[PackImage] = field(default_factory=list)
     captions: list[Caption] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
-    """The source's own ids of the captions, one each, -1 for those it does not number; empty where it numbers none."""
+    """The source's ids of the captions, -1 for those without; empty if none has one."""
     skipped: list[Skipped] = field(default_factory=list)
     declared: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Sizes the source states for its images, by id."""
+    """Image sizes that the source states, by id."""
     absent: set[str] = field(default_factory=set)
-    """Ids of images the source names but which were left out."""
+    """Ids of images that the source names but that were skipped."""
     mentions: int = 0
-    """Phrases that Entities tags in the sentences of these images, placed or not."""
+    """Phrases that Entities tags in the captions of these images, placed or not."""
     cut: int = 0
-    """Captions shortened to the longest length."""
+    """Number of captions cut to the maximum length."""
 
 
 def assemble(
@@ -43,10 +45,11 @@ def assemble(
     advance: Advance,
     vocabulary: Vocabulary | None = None,
 ) -> Assembled:
+    """The images with a file and the captions with words; everything else is listed as skipped."""
     result = Assembled(root=source.root.resolve(), skipped=list(source.skipped))
     index = None if not source.images else (NamedFiles if source.by_path else ImageFileIndex)(result.root)
     if isinstance(index, ImageFileIndex) and not index.files:
-        raise InputError(f"{source.root} holds no images; say where they lie with --images FOLDER.")
+        raise InputError(f"{source.root} holds no images; give their folder with `images=FOLDER`.")
     if isinstance(index, ImageFileIndex):
         reason = "its name is not UTF-8; rename it"
         result.skipped += [Skipped("bad file name", name, name, reason) for name in sorted(index.misnamed)]
@@ -57,7 +60,7 @@ def assemble(
     for (image, split, file), found in zip(placed, checked, strict=True):
         if found.fault:
             result.absent.add(image.id)
-            reason = f"{result.root / file}: {found.fault}; replace or remove it. Its captions are left out"
+            reason = f"{result.root / file}: {found.fault}; replace or remove it. Its captions are skipped"
             result.skipped.append(Skipped(found.kind, image.name, image.where, reason))
             continue
         rows[image.id] = len(result.images)
@@ -70,7 +73,7 @@ def assemble(
 def _with_words(
     source: Source, rules: TextRules, vocabulary: Vocabulary | None, result: Assembled
 ) -> list[tuple[SourceCaption, list[str]]]:
-    """Captions with their words."""
+    """Captions with their words; counts those that are cut."""
     words = rules.split((caption.text for caption in source.captions), vocabulary)
     kept = list(zip(source.captions, words, strict=True))
     if rules.max_length is not None:
@@ -88,7 +91,7 @@ def _locate(
     keep_uncaptioned: bool,
     result: Assembled,
 ) -> list[tuple[SourceImage, str, str]]:
-    """(image, split, file) of each image that has a caption and one file on disk."""
+    """(image, split, file) of each image with a caption and exactly one file."""
     described = {caption.image for caption, words in captioned if words}
     counts: dict[str, int] = {}
     for caption, _ in captioned:
@@ -104,18 +107,18 @@ def _locate(
             continue
         result.absent.add(image.id)
         captions = counts.get(image.id, 0)
-        lost = "its caption is" if captions == 1 else f"its {captions} captions are"
+        lost = "Its caption is" if captions == 1 else f"Its {captions} captions are"
         if not files:
-            kind, reason = "missing image", f"no file of that name under {index.folder}; add it. So {lost} left out"
+            kind, reason = "missing image", f"no file of that name under {index.folder}; add it. {lost} skipped"
         elif len(files) > 1:
             kind, reason = (
                 "ambiguous image",
-                f"{' and '.join(files[:3])} could both be meant; rename one. So {lost} left out",
+                f"{' and '.join(files[:3])} match the name; rename one. {lost} skipped",
             )
         else:
             kind, reason = (
                 "image without caption",
-                "it has no caption with a word in it; write one or use --keep-uncaptioned",
+                "it has no caption with a word; write one or set `keep_uncaptioned`",
             )
         result.skipped.append(Skipped(kind, image.name, image.where, reason))
     listed = {skip.item for skip in source.skipped}
@@ -124,7 +127,7 @@ def _locate(
             if keep_uncaptioned:
                 placed.append((SourceImage(file, file), "none", file))
             else:
-                reason = "no caption speaks of it; add one or use --keep-uncaptioned"
+                reason = "it has no caption; add one or set `keep_uncaptioned`"
                 result.skipped.append(Skipped("image without caption", file, file, reason))
     return placed
 
@@ -136,16 +139,16 @@ def _place_captions(
     unpaired_splits: Sequence[str],
     result: Assembled,
 ) -> None:
-    """Give every caption its image's row and split; strangers and empty ones are listed."""
+    """Give every caption the row and split of its image; captions of unknown images and empty ones are skipped."""
     splits = iter(unpaired_splits)
     for caption, words in captioned:
         split = next(splits) if caption.image is None else ""
         if caption.image is not None and caption.image not in rows:
             if caption.image not in result.absent:
-                reason = "a caption of an image that the source does not have; correct the name or remove the line"
+                reason = "its image is not in the source; correct the name or remove the line"
                 result.skipped.append(Skipped("unknown image", caption.image, caption.where, reason))
         elif not words:
-            reason = "the caption is empty" if not caption.text else "no word is left of it under the text rules"
+            reason = "the caption is empty" if not caption.text else "the text rules leave no word of it"
             result.skipped.append(
                 Skipped("empty caption", caption.text[:60] or "(empty)", caption.where, f"{reason}; write one")
             )
@@ -158,6 +161,4 @@ def _place_captions(
         result.numbers = []
     if not result.captions and not result.images:
         first = f" The first: {result.skipped[0].where}: {result.skipped[0].reason}." if result.skipped else ""
-        raise InputError(
-            f"Nothing of {source.name} can be used: all of it was left out ({len(result.skipped)} items).{first}"
-        )
+        raise InputError(f"Nothing in {source.name} can be used: all {len(result.skipped)} items were skipped.{first}")

@@ -72,5 +72,5 @@ def test_text_beside_each_image(tmp_path: Path) -> None:
 def test_two_tables_need_a_word_from_the_user(tmp_path: Path) -> None:
     write(tmp_path / "captions_a.csv", "image,caption\n")
     write(tmp_path / "captions_b.csv", "image,caption\n")
-    with pytest.raises(InputError, match=r"several tables .*--captions-file"):
+    with pytest.raises(InputError, match=r"several tables .*`captions_file`"):
         read(tmp_path, ReaderOptions())

@@ -1,4 +1,4 @@
-"""COCO caption JSON, one file a split.
+"""COCO caption JSON, one file per split.
 
 {"images": [{"id": 1, "file_name": "1.jpg"}, …], "annotations": [{"id": 7, "image_id": 1, "caption": "…"}, …]}
 """
@@ -21,16 +21,18 @@ from tellapart.data.readers.source import (
 
 
 def caption_files(folder: Path) -> list[Path]:
+    """The caption files in a folder or in its `annotations`."""
     return sorted([*folder.glob("captions_*.json"), *folder.glob("annotations/captions_*.json")])
 
 
 def json_head(path: Path) -> str:
-    """The first characters of a JSON file, enough to tell the formats apart without parsing gigabytes."""
+    """The first characters of a JSON file, enough to recognise its format without parsing gigabytes."""
     with path.open("rb") as file:
         return file.read(65536).decode("utf-8", errors="replace").lstrip("\ufeff \t\r\n")
 
 
 def recognise(source: Path) -> bool:
+    """Whether a source is COCO caption JSON or a folder with such files."""
     if source.is_dir():
         return bool(caption_files(source))
     if source.suffix != ".json":
@@ -44,12 +46,13 @@ def recognise(source: Path) -> bool:
 
 
 def read(source: Path, options: ReaderOptions) -> Source:
+    """The images and captions of COCO caption files."""
     files = (
         [options.captions_file] if options.captions_file else [source] if source.is_file() else caption_files(source)
     )
     if not files:
         raise InputError(
-            f"{source} has no captions_*.json, nor has {source / 'annotations'}; name the file with --captions-file."
+            f"Neither {source} nor {source / 'annotations'} has a captions_*.json; give it as `captions_file`."
         )
     folder = (
         source if source.is_dir() else source.parent.parent if source.parent.name == "annotations" else source.parent
@@ -62,7 +65,7 @@ def read(source: Path, options: ReaderOptions) -> Source:
 
 
 def split_of(name: str) -> str:
-    """The split a file name speaks of: captions_train2017.json is train.
+    """The split in a file name: captions_train2017.json is train.
 
     >>> split_of("captions_val2014.json"), split_of("captions.json")
     ('val', '')
@@ -78,7 +81,7 @@ def _read_file(path: Path, options: ReaderOptions, result: Source, seen: dict[st
     for where, entry in entries(content, "images", path, result, {"id": (int, str), "file_name": str}):
         key, name = str(entry["id"]), entry["file_name"]
         if key in seen:
-            result.skip("duplicate id", key, where, f"the image id already stands in {seen[key]}; that one is kept")
+            result.skip("duplicate id", key, where, f"the image id is already in {seen[key]}, which is kept")
             continue
         seen[key] = where
         here.add(key)
@@ -89,10 +92,10 @@ def _read_file(path: Path, options: ReaderOptions, result: Source, seen: dict[st
         image, text = str(row["image_id"]), row["caption"]
         own = str(row["id"]) if row.get("id") is not None else where
         if own in annotation_ids:
-            result.skip("duplicate id", own, where, "this annotation id stands in the file twice; the first is kept")
+            result.skip("duplicate id", own, where, "this annotation id is in the file twice; the first is kept")
             continue
         annotation_ids.add(own)
         if image not in here and image in seen:
-            result.skip("duplicate id", image, where, f"its image is kept from {seen[image]}, with the captions there")
+            result.skip("duplicate id", image, where, f"its image is in {seen[image]}, whose captions are kept")
             continue
         result.captions.append(SourceCaption(image, text.strip(), where, number=whole_number(row.get("id"))))

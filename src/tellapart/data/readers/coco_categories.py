@@ -1,4 +1,4 @@
-"""The 80 things of COCO's detection task by their category ids, which have gaps."""
+"""The 80 classes of COCO's detection task by category id; the ids have gaps."""
 
 _NAMES = (
     "1 person,2 bicycle,3 car,4 motorcycle,5 airplane,6 bus,7 train,8 truck,9 boat,10 traffic light,"

@@ -1,9 +1,9 @@
-"""Boxes a detector found, as JSONL (one image a line) or as COCO results JSON (one box an entry).
+"""Boxes of a detector, as JSONL (one image per line) or as COCO results JSON (one box per entry).
 
     {"image": "1.jpg", "width": 500, "height": 375, "boxes": [[x1, y1, x2, y2], …], "scores": […], "labels": […]}
     [{"image_id": 1, "category_id": 18, "bbox": [x, y, width, height], "score": 0.9}, …]
 
-Boxes become fractions of the image, so that they hold at any size the image is opened in.
+Boxes become fractions of the image, so that they are valid at any image size.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class KnownImage:
-    """An image of the pack that boxes may be for. The size is the one boxes without their own are measured in."""
+    """An image of the pack. Boxes without a stated image size refer to this size."""
 
     row: int
     width: int
@@ -35,6 +35,7 @@ class KnownImage:
 
 
 def find_detections(folder: Path) -> Path | None:
+    """The file of detections in a folder, if any."""
     found = [path for path in (folder / "detections.jsonl", folder / "detections.json") if path.is_file()]
     return found[0] if found else None
 
@@ -42,7 +43,7 @@ def find_detections(folder: Path) -> Path | None:
 def read_detections(
     path: Path, known: Mapping[str, KnownImage], absent: set[str], encoding: str = "utf-8"
 ) -> tuple[list[Detections], list[Skipped]]:
-    """Detections of known images, by row. `known` is keyed by id and by file stem; `absent` were skipped before."""
+    """Detections of known images, by row. `known` is keyed by id and by file stem; `absent` images are ignored."""
     source = Source(path.name, path.parent)
     results = path.suffix == ".json"
     rows = _from_results(path, known, source, encoding) if results else _from_lines(path, known, source, encoding)
@@ -50,10 +51,10 @@ def read_detections(
     for key, where, boxes, scores, labels in rows:
         if key not in known:
             if key not in absent:
-                source.skip("unknown image", key, where, "detections of an image that has no captions here")
+                source.skip("unknown image", key, where, "its image is not in the pack")
             continue
         if known[key].row in found:
-            source.skip("duplicate id", key, where, "this image's detections were given before; the first are kept")
+            source.skip("duplicate id", key, where, "this image has detections already; the first are kept")
             continue
         best = sorted(range(len(scores)), key=lambda index: -scores[index])
         found[known[key].row] = Detections(
@@ -66,7 +67,7 @@ def read_detections(
 
 
 def fractions(boxes: Sequence[Sequence[float]], width: float, height: float) -> list[Box]:
-    """x1 y1 x2 y2 in pixels -> fractions of the image, kept inside it.
+    """x1 y1 x2 y2 in pixels as fractions of the image, clipped to it.
 
     >>> fractions([[10, 0, 120, 50]], 100, 100)
     [(0.1, 0.0, 1.0, 0.5)]
@@ -104,13 +105,13 @@ def _from_results(path: Path, known: Mapping[str, KnownImage], source: Source, e
     content: Any = read_json_text(path, encoding)
     if not isinstance(content, list):
         raise InputError(
-            f"{path} is not COCO results JSON: it should be a list of {{image_id, category_id, bbox, score}}."
+            f"{path} is not COCO results JSON: it must be a list of {{image_id, category_id, bbox, score}}."
         )
     grouped: dict[str, list[dict[str, Any]]] = {}
     where: dict[str, str] = {}
     for index, row in enumerate(content):
         place = f"{path.name}, [{index}]"
-        if not _whole(row):
+        if not _is_box(row):
             reason = "needs image_id, bbox [x, y, width, height], category_id, score"
             source.skip("broken entry", str(row)[:60], place, reason)
             continue
@@ -127,8 +128,8 @@ def _from_results(path: Path, known: Mapping[str, KnownImage], source: Source, e
     return rows
 
 
-def _whole(row: Any) -> bool:
-    """Whether an entry of COCO results is a box of an image; category and score may be left out."""
+def _is_box(row: Any) -> bool:
+    """Whether an entry of COCO results is a valid box; category and score are optional."""
     if not isinstance(row, dict) or not isinstance(row.get("image_id"), int | str):
         return False
     box, category, score = row.get("bbox"), row.get("category_id", -1), row.get("score", 1.0)

@@ -1,4 +1,4 @@
-"""Flickr30k Entities: which words of a caption name something (Sentences/*.txt) and where it is (Annotations/*.xml)."""
+"""Flickr30k Entities: phrases in captions (Sentences/*.txt) and their boxes (Annotations/*.xml)."""
 
 from __future__ import annotations
 
@@ -28,20 +28,25 @@ class Mention:
 
 @dataclass(frozen=True)
 class TaggedSentence:
+    """A sentence and its mentions of entities."""
+
     text: str
     mentions: tuple[Mention, ...]
 
 
 @dataclass(frozen=True)
 class EntityImage:
+    """The annotations of one image."""
+
     where: str
     """The file of its sentences."""
     sentences: tuple[TaggedSentence, ...]
     boxes: dict[str, tuple[Box, ...]]
-    """By entity, fractions of the image; an entity without a box (a scene, or not visible) is absent."""
+    """Boxes by entity, in fractions of the image; an entity without a box (a scene, or not visible) is absent."""
 
 
 def find_entities(folder: Path) -> Path | None:
+    """The folder of Flickr30k Entities in or under a folder, if any."""
     candidates = (folder, folder / "entities", folder / "flickr30k_entities")
     return next(
         (path for path in candidates if (path / "Sentences").is_dir() and (path / "Annotations").is_dir()), None
@@ -49,7 +54,7 @@ def find_entities(folder: Path) -> Path | None:
 
 
 def read_entities(folder: Path, ids: list[str], encoding: str = "utf-8") -> tuple[dict[str, EntityImage], Source]:
-    """The annotated images among `ids`; an image whose files are broken is listed and left without phrases."""
+    """The annotated images among `ids`; an image with broken files is skipped."""
     if not (folder / "Sentences").is_dir() or not (folder / "Annotations").is_dir():
         raise InputError(f"{folder} is not Flickr30k Entities: it needs the folders Sentences and Annotations.")
     source = Source("entities", folder)
@@ -58,7 +63,7 @@ def read_entities(folder: Path, ids: list[str], encoding: str = "utf-8") -> tupl
         sentences, annotation = folder / "Sentences" / f"{key}.txt", folder / "Annotations" / f"{key}.xml"
         if not sentences.is_file():
             source.skip(
-                "no entities", key, f"Sentences/{key}.txt", "there is no such file, so its captions have no phrases"
+                "no entities", key, f"Sentences/{key}.txt", "the file is missing, so its captions have no phrases"
             )
             continue
         lines = [line for line in read_text(sentences, encoding).split("\n") if line.strip()]
@@ -90,7 +95,7 @@ def parse_sentence(line: str) -> TaggedSentence:
 
 
 def _boxes(path: Path, key: str, source: Source) -> dict[str, tuple[Box, ...]] | None:
-    """{entity: boxes}. XML pixels count from 1, as the data set's own tools undo by subtracting 1."""
+    """{entity: boxes}. Pixels in the XML count from 1, so 1 is subtracted, as the data set's tools do."""
     where = f"Annotations/{path.name}"
     try:
         root = ElementTree.parse(path).getroot()
@@ -107,9 +112,9 @@ def _boxes(path: Path, key: str, source: Source) -> dict[str, tuple[Box, ...]] |
             for entity in entities:
                 boxes.setdefault(entity, []).append(scaled)
     except FileNotFoundError:
-        source.skip("no entities", key, where, "there is no such file, so its phrases have no boxes and are left out")
+        source.skip("no entities", key, where, "the file is missing, so its phrases have no boxes and are skipped")
     except (ElementTree.ParseError, ValueError, ZeroDivisionError) as error:
-        source.skip("no entities", key, where, f"broken XML ({error}); its phrases are left out")
+        source.skip("no entities", key, where, f"broken XML ({error}); its phrases are skipped")
     else:
         return {entity: tuple(rows) for entity, rows in boxes.items()}
     return None

@@ -1,4 +1,4 @@
-"""A folder of images with a CSV, TSV or JSONL of captions, or with a text file beside each image."""
+"""A folder of images with a CSV, TSV or JSONL of captions, or with one text file per image."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ SPLIT_COLUMNS = ("split", "set", "subset", "partition")
 SPLIT_VALUES = {"training": "train", "dev": "val", "valid": "val", "validation": "val", "testing": "test", "": "none"}
 
 Row = tuple[str, str, list[str], str | None]
-"""Where, image name, captions, split (None where the table has no such column)."""
+"""Where, image name, captions, split (None if the table has no such column)."""
 
 
 def caption_tables(folder: Path) -> list[Path]:
-    """Tables in the folder that speak of captions; detections and other JSONL files do not."""
+    """Tables of captions in the folder: those named so, else all but detections."""
     found = [path for path in sorted(folder.iterdir()) if path.suffix.lower() in TABLES or path.name == "captions.txt"]
     found = [path for path in found if path.name != "detections.jsonl"]
     named = [path for path in found if any(word in path.name.lower() for word in ("caption", "metadata", "annotation"))]
@@ -35,12 +35,14 @@ def caption_tables(folder: Path) -> list[Path]:
 
 
 def recognise(source: Path) -> bool:
+    """Whether a source is a table of captions, or a folder with one or with images."""
     if source.is_file():
         return source.suffix.lower() in TABLES
     return bool(caption_tables(source)) or bool(ImageFileIndex(source).files)
 
 
 def read(source: Path, options: ReaderOptions) -> Source:
+    """The images and captions of a folder."""
     folder = source if source.is_dir() else source.parent
     result = Source(name=folder.resolve().name, root=options.images or folder)
     if source.is_dir() and not any(source.iterdir()):
@@ -51,10 +53,10 @@ def read(source: Path, options: ReaderOptions) -> Source:
         if len(tables) > 1:
             names = ", ".join(path.name for path in tables)
             raise InputError(
-                f"{source} has several tables ({names}); say which holds the captions with --captions-file."
+                f"{source} has several tables ({names}); name the one with the captions with `captions_file`."
             )
         table = tables[0] if tables else None
-    rows = _beside_each_image(result, options) if table is None else _table(table, options, result)
+    rows = _text_file_rows(result, options) if table is None else _table(table, options, result)
     images: dict[str, SourceImage] = {}
     for where, name, texts, split in rows:
         key = _identity(name)
@@ -66,7 +68,7 @@ def read(source: Path, options: ReaderOptions) -> Source:
                 "duplicate id",
                 key,
                 where,
-                f"put in split '{split}' but '{earlier.split}' in {earlier.where}; that holds",
+                f"in split '{split}' here but in '{earlier.split}' in {earlier.where}, which is kept",
             )
             continue
         result.captions += [SourceCaption(key, text.strip(), where) for text in texts]
@@ -75,7 +77,7 @@ def read(source: Path, options: ReaderOptions) -> Source:
 
 
 def _identity(name: str) -> str:
-    """The path without an image's extension: two folders may both hold 1.jpg."""
+    """The path without an image suffix: two folders may both hold 1.jpg."""
     parent = name.replace("\\", "/").rpartition("/")[0]
     return f"{parent}/{image_stem(name)}" if parent else image_stem(name)
 
@@ -89,7 +91,7 @@ def _table(path: Path, options: ReaderOptions, result: Source) -> Iterator[Row]:
     return _json_rows(path, options, result) if path.suffix.lower() == ".jsonl" else _csv_rows(path, options, result)
 
 
-def _column(names: Sequence[str], asked: str | None, known: Sequence[str], what: str, option: str, path: Path) -> str:
+def _column(names: Sequence[str], asked: str | None, known: Sequence[str], what: str, argument: str, path: Path) -> str:
     if asked is not None:
         if asked not in names:
             raise InputError(f"{path} has no column '{asked}'; it has {', '.join(names)}.")
@@ -98,7 +100,7 @@ def _column(names: Sequence[str], asked: str | None, known: Sequence[str], what:
     for name in known:
         if name in lower:
             return lower[name]
-    raise InputError(f"{path}: no column looks like {what} among {', '.join(names)}; name it with {option}.")
+    raise InputError(f"{path}: no column of {what} among {', '.join(names)}; name it with `{argument}`.")
 
 
 def _csv_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[Row]:
@@ -109,18 +111,16 @@ def _csv_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[Ro
     try:
         header = next(reader, None)
         if header is None:
-            raise InputError(f"{path} is empty; it should name an image and a caption on each line.")
+            raise InputError(f"{path} is empty; each line should have an image and a caption.")
         if len(header) > 1 and "." + header[0].rpartition(".")[2].lower() in SUFFIXES and options.image_column is None:
             header, reader = (
                 ["image", "caption"] + [""] * (len(header) - 2),
                 csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True),
-            )  # no header: the first line already names an image
+            )  # no header: the first line names an image
         header = [name.strip() for name in header]
-        image = header.index(
-            _column(header, options.image_column, IMAGE_COLUMNS, "image names", "--image-column", path)
-        )
+        image = header.index(_column(header, options.image_column, IMAGE_COLUMNS, "image names", "image_column", path))
         caption = header.index(
-            _column(header, options.caption_column, CAPTION_COLUMNS, "captions", "--caption-column", path)
+            _column(header, options.caption_column, CAPTION_COLUMNS, "captions", "caption_column", path)
         )
         split = next((i for i, name in enumerate(header) if name and name.lower() in _split_names(options)), None)
         end = reader.line_num
@@ -130,7 +130,7 @@ def _csv_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[Ro
                 continue
             if len(row) != len(header):
                 advice = (
-                    "add what is missing" if len(row) < len(header) else f"quote captions that contain '{delimiter}'"
+                    "add the missing ones" if len(row) < len(header) else f"quote captions that contain '{delimiter}'"
                 )
                 reason = f"{len(row)} cells where the header has {len(header)}; {advice}"
                 result.skip("broken line", delimiter.join(row)[:60], where, reason)
@@ -138,7 +138,7 @@ def _csv_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[Ro
             yield where, row[image].strip(), [row[caption]], None if split is None else row[split]
     except csv.Error as error:
         raise InputError(
-            f"{path}, line {reader.line_num}: broken CSV ({error}); mend the quotes on or before it."
+            f"{path}, line {reader.line_num}: broken CSV ({error}); fix the quotes on or before it."
         ) from error
 
 
@@ -152,8 +152,8 @@ def _json_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[R
         if columns is None:
             names = list(row)
             columns = (
-                _column(names, options.image_column, IMAGE_COLUMNS, "image names", "--image-column", path),
-                _column(names, options.caption_column, CAPTION_COLUMNS, "captions", "--caption-column", path),
+                _column(names, options.image_column, IMAGE_COLUMNS, "image names", "image_column", path),
+                _column(names, options.caption_column, CAPTION_COLUMNS, "captions", "caption_column", path),
             )
         image, caption = row.get(columns[0]), row.get(columns[1])
         texts: list[str] = caption if isinstance(caption, list) else [caption]  # type: ignore[list-item]
@@ -165,21 +165,21 @@ def _json_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[R
         yield where, str(image), texts, None if split is None else str(split)
 
 
-def _beside_each_image(result: Source, options: ReaderOptions) -> Iterator[Row]:
-    """dog.jpg and dog.txt: every line of the text is a caption. Folders named train, val and test are splits."""
+def _text_file_rows(result: Source, options: ReaderOptions) -> Iterator[Row]:
+    """Rows from dog.jpg and dog.txt: every line of the text is a caption. Folders train, val and test are splits."""
     index = ImageFileIndex(result.root)
     if not index.files:
-        raise InputError(f"{result.root} holds no image and no caption table (CSV, TSV, JSONL); check the path.")
+        raise InputError(f"{result.root} has no images and no caption table (CSV, TSV, JSONL); check the path.")
     for file in index.files:
-        beside = (result.root / file).with_suffix(".txt")
-        if not beside.is_file():
-            reason = f"there is no {beside.name} beside it; write its captions there, one a line"
+        text_file = (result.root / file).with_suffix(".txt")
+        if not text_file.is_file():
+            reason = f"{text_file.name} is missing; write its captions there, one per line"
             result.skip("image without caption", file, file, reason)
             continue
         top = _split_value(file.split("/", 1)[0]) if "/" in file else ""
         split = top if top in ("train", "val", "test") else None
-        lines = read_text(beside, options.encoding).split("\n")
+        lines = read_text(text_file, options.encoding).split("\n")
         while len(lines) > 1 and not lines[-1].strip():
             lines.pop()
         for number, line in enumerate(lines, start=1):
-            yield f"{beside.relative_to(result.root)}, line {number}", file, [line], split
+            yield f"{text_file.relative_to(result.root)}, line {number}", file, [line], split

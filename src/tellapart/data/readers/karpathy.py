@@ -20,22 +20,23 @@ from tellapart.images.formats import image_stem
 
 
 def dataset_file(folder: Path) -> Path | None:
+    """The Karpathy file in or under a folder, if any."""
     found = sorted([*folder.glob("dataset_*.json"), *folder.glob("dataset.json"), *folder.glob("*/dataset_*.json")])
     return next((path for path in found if '"sentences"' in json_head(path)), None)
 
 
 def recognise(source: Path) -> bool:
+    """Whether a source is a Karpathy file or a folder with one."""
     if source.is_dir():
         return dataset_file(source) is not None
     return source.suffix == ".json" and '"sentences"' in json_head(source)
 
 
 def read(source: Path, options: ReaderOptions) -> Source:
+    """The images and captions of a Karpathy file."""
     path = options.captions_file or (source if source.is_file() else dataset_file(source))
     if path is None:
-        raise InputError(
-            f"{source} has no Karpathy file (dataset_coco.json and its kin); name it with --captions-file."
-        )
+        raise InputError(f"{source} has no Karpathy file (such as dataset_coco.json); give it as `captions_file`.")
     folder = source if source.is_dir() else source.parent
     content = read_json_text(path, options.encoding)
     named = content.get("dataset") if isinstance(content, dict) else None
@@ -45,7 +46,7 @@ def read(source: Path, options: ReaderOptions) -> Source:
         name = image["filename"]
         key = str(image["cocoid"]) if "cocoid" in image else image_stem(name)
         if key in seen:
-            result.skip("duplicate id", key, where, "this image stands in the file twice; the first is kept")
+            result.skip("duplicate id", key, where, "this image is in the file twice; the first is kept")
             continue
         seen.add(key)
         inside = f"{image['filepath']}/{name}" if image.get("filepath") else name
@@ -53,14 +54,14 @@ def read(source: Path, options: ReaderOptions) -> Source:
         for order, sentence in enumerate(image["sentences"]):
             place, text = f"{where}, sentences[{order}]", _text(sentence)
             if text is None:
-                result.skip("broken entry", str(sentence)[:60], place, "it has neither 'raw' nor 'tokens'; mend it")
+                result.skip("broken entry", str(sentence)[:60], place, "it has neither 'raw' nor 'tokens'; fix it")
             else:
                 result.captions.append(SourceCaption(key, text.strip(), place, number=_number(image, order)))
     return result
 
 
 def _number(image: dict[str, Any], order: int) -> int:
-    """The sentence's own id, beside it or in the image's list: COCO's, in the file of COCO."""
+    """The id of a caption, in its entry or in the list of its image; in the COCO file these are COCO's ids."""
     sentence, listed = image["sentences"][order], image.get("sentids")
     if "sentid" not in sentence and isinstance(listed, list) and order < len(listed):
         return whole_number(listed[order])
@@ -68,7 +69,7 @@ def _number(image: dict[str, Any], order: int) -> int:
 
 
 def _text(sentence: Any) -> str | None:
-    """The sentence as written, or its tokens where only they are kept; None of neither."""
+    """The caption as written, else its tokens; None if it has neither."""
     if not isinstance(sentence, dict):
         return None
     if isinstance(sentence.get("raw"), str):

@@ -1,7 +1,7 @@
-"""One-caption posts with emojis, as InstaPIC-1.1M has them: {user: {post: {"caption": …}}}.
+"""Posts with one caption and emojis, as in InstaPIC-1.1M: {user: {post: {"caption": …}}}.
 
-A post's image is named `user_@_post.jpg`. A plain list of posts, [{"image": …, "caption": …}], and JSONL of the same
-are read too. Each image has one caption; a second one is listed as a duplicate. Emojis are words under every rule of
+The image of a post is `user_@_post.jpg`. A list of posts, [{"image": …, "caption": …}], and JSONL of the same are read
+too. Each image has one caption; a second one is skipped as a duplicate. Emojis are words under every rule of
 tellapart.text.tokens but `spaces`.
 """
 
@@ -27,27 +27,31 @@ SPLITS = (("train", "train"), ("test1", "test"), ("test2", "test2"), ("val", "va
 
 
 def post_files(folder: Path) -> list[Path]:
+    """The files of posts in a folder, train first."""
     patterns = ("insta-caption-*.json", "json/insta-caption-*.json", "posts*.json", "posts*.jsonl")
     found = {path for pattern in patterns for path in folder.glob(pattern)}
-    # Train before test: an image that stands in both is kept where it is learned from.
+    # Train before test: an image in both is kept in train.
     return sorted(found, key=lambda path: (split_of(path) != "train", path))
 
 
 def split_of(path: Path) -> str:
+    """The split in a file name; empty if it names none."""
     return next((split for word, split in SPLITS if word in path.stem.lower()), "")
 
 
 def recognise(source: Path) -> bool:
+    """Whether a source is a file of posts or a folder with some."""
     if source.is_dir():
         return bool(post_files(source))
     return source.name.startswith(("insta-caption-", "posts")) and source.suffix in (".json", ".jsonl")
 
 
 def read(source: Path, options: ReaderOptions) -> Source:
+    """The images and captions of files of posts."""
     files = [options.captions_file] if options.captions_file else [source] if source.is_file() else post_files(source)
     if not files:
         raise InputError(
-            f"{source} has no posts (insta-caption-*.json, posts.json, posts.jsonl); name them with --captions-file."
+            f"{source} has no posts (insta-caption-*.json, posts.json, posts.jsonl); give them as `captions_file`."
         )
     folder = source if source.is_dir() else source.parent
     result = Source(name=folder.resolve().name, root=options.images or folder)
@@ -57,7 +61,7 @@ def read(source: Path, options: ReaderOptions) -> Source:
         for where, name, text in _posts(path, options, result):
             key = image_stem(name)
             if key in seen:
-                result.skip("duplicate id", key, where, f"a post has one caption, and this one's is in {seen[key]}")
+                result.skip("duplicate id", key, where, f"a post has one caption, which is in {seen[key]}")
                 continue
             seen[key] = where
             result.images.append(SourceImage(key, name, split, where))
@@ -83,7 +87,7 @@ def _posts(path: Path, options: ReaderOptions, result: Source) -> Iterator[tuple
                     where, {"image": f"{user}_@_{post}", **row} if isinstance(row, dict) else row, options, result
                 )
     else:
-        raise InputError(f"{path} holds neither a list of posts nor {{user: {{post: …}}}}; check the file.")
+        raise InputError(f"{path} is neither a list of posts nor {{user: {{post: …}}}}; check the file.")
 
 
 def _one(where: str, row: Any, options: ReaderOptions, result: Source) -> Iterator[tuple[str, str, str]]:
@@ -92,7 +96,7 @@ def _one(where: str, row: Any, options: ReaderOptions, result: Source) -> Iterat
         image = next((row[name] for name in (options.image_column, *IMAGE_COLUMNS) if name in row), None)
         caption = next((row[name] for name in (options.caption_column, *CAPTION_COLUMNS) if name in row), None)
     if image is None or not isinstance(caption, str):
-        reason = "a post needs an image and a caption; name its fields with --image-column and --caption-column"
+        reason = "a post needs an image and a caption; name its fields with `image_column` and `caption_column`"
         result.skip("broken line", str(row)[:60], where, reason)
         return
     yield where, str(image), caption

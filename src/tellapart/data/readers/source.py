@@ -1,4 +1,4 @@
-"""What every reader returns: names of images, sentences, and what had to be left out; and how readers open text."""
+"""What every reader returns (images, captions, skipped items), and how readers open JSON files."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tellapart.core.errors import InputError
 from tellapart.core.text_files import read_text
 
 UNKNOWN_SPLIT = ""
-"""The source does not say; `prepare` decides."""
+"""The source names no split; `data/splits.py` decides."""
 NO_NUMBER = -1
-"""The source does not number this caption."""
+"""The caption has no id in the source."""
 
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """What a user may tell a reader that it cannot see for itself."""
+    """What a user may tell a reader that it cannot find out itself."""
 
     encoding: str = "utf-8"
     captions_file: Path | None = None
@@ -32,32 +32,36 @@ class ReaderOptions:
 
 @dataclass(frozen=True)
 class SourceImage:
+    """An image that a source names."""
+
     id: str
     name: str
-    """File name as the source writes it; found on disk by path, name or stem."""
+    """File name as in the source; its file is found by path, name or stem."""
     split: str = UNKNOWN_SPLIT
     where: str = ""
-    """File and line that named it."""
+    """File and line that name it."""
     width: int = 0
     height: int = 0
-    """Size that boxes in the source refer to, where it is stated."""
+    """Size to which boxes in the source refer; 0 if not stated."""
 
 
 @dataclass(frozen=True)
 class SourceCaption:
+    """A caption in a source, or a sentence without an image."""
+
     image: str | None
-    """Id of its image; None for a sentence without one."""
+    """Id of its image; None for a sentence without an image."""
     text: str
     where: str
     split: str = UNKNOWN_SPLIT
-    """Only of sentences without an image; others share their image's."""
+    """Of a sentence without an image; a caption has the split of its image."""
     number: int = NO_NUMBER
-    """The caption's own id in the source: COCO's, say, by which ratings made elsewhere speak of it."""
+    """The id of the caption in the source, such as COCO's, to which human ratings refer."""
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """One item left out, and why, in words a user can act on."""
+    """One item that was skipped, and why, in words a user can act on."""
 
     kind: str
     item: str
@@ -67,21 +71,24 @@ class Skipped:
 
 @dataclass
 class Source:
+    """Everything a reader found."""
+
     name: str
     root: Path
-    """Where images are looked for."""
+    """The folder in which images are searched."""
     images: list[SourceImage] = field(default_factory=list)
     captions: list[SourceCaption] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     by_path: bool = False
-    """Names of images are paths from `root`: they are not searched for, and the other files there do not count."""
+    """Image names are paths from `root`: they are not searched for, and other files there are ignored."""
 
     def skip(self, kind: str, item: str, where: str, reason: str) -> None:
+        """List an item as skipped."""
         self.skipped.append(Skipped(kind, item, where, reason))
 
 
 def whole_number(value: Any) -> int:
-    """An id as sources write it, 7 or "7"; NO_NUMBER for anything else.
+    """An id that a source writes as 7 or "7"; NO_NUMBER for anything else.
 
     >>> whole_number(7), whole_number("7"), whole_number("seven"), whole_number(None)
     (7, 7, -1, -1)
@@ -91,17 +98,17 @@ def whole_number(value: Any) -> int:
 
 
 def read_json_text(path: Path, encoding: str = "utf-8") -> Any:
-    """A whole JSON file; broken JSON is a bad file and stops the run."""
+    """The value in a JSON file, or an InputError that names the broken line."""
     try:
         return json.loads(read_text(path, encoding))
     except json.JSONDecodeError as error:
         raise InputError(
-            f"{path}, line {error.lineno}, column {error.colno}: broken JSON ({error.msg}); mend or replace the file."
+            f"{path}, line {error.lineno}, column {error.colno}: broken JSON ({error.msg}); fix or replace the file."
         ) from error
 
 
 def json_lines(path: Path, source: Source, encoding: str = "utf-8") -> Iterator[tuple[str, dict[str, Any]]]:
-    """(where, row) of each good line of a JSONL file; broken lines are listed, a file of nothing else stops the run."""
+    """(where, row) of each valid line of a JSONL file. Broken lines are skipped; an InputError if all are broken."""
     good = broken = 0
     for number, line in enumerate(read_text(path, encoding).split("\n"), start=1):
         if not line.strip():
@@ -110,9 +117,9 @@ def json_lines(path: Path, source: Source, encoding: str = "utf-8") -> Iterator[
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
-            row, fault = None, f"broken JSON ({error.msg} at column {error.colno}); mend the line"
+            row, fault = None, f"broken JSON ({error.msg} at column {error.colno}); fix the line"
         else:
-            fault = "" if isinstance(row, dict) else "not a JSON object {…}; write one object a line"
+            fault = "" if isinstance(row, dict) else "not a JSON object {…}; write one object per line"
         if fault:
             broken += 1
             source.skip("broken line", line[:60], where, fault)
@@ -120,9 +127,7 @@ def json_lines(path: Path, source: Source, encoding: str = "utf-8") -> Iterator[
             good += 1
             yield where, row
     if broken and not good:
-        raise InputError(
-            f"{path}: none of its {broken} lines is a JSON object; it is not a JSONL file. {_first(source)}"
-        )
+        raise InputError(f"{path} is not a JSONL file: none of its {broken} lines is a JSON object. {_first(source)}")
 
 
 def _first(source: Source) -> str:
@@ -133,13 +138,13 @@ def _first(source: Source) -> str:
 def entries(
     content: Any, key: str, path: Path, source: Source, fields: Mapping[str, type | tuple[type, ...]]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(where, entry) of the list content[key] of a JSON file; entries without these fields are listed.
+    """(where, entry) of the list content[key] of a JSON file; entries without these fields are skipped.
 
-    A file without the list, or with no whole entry in it, is a bad file and stops the run.
+    An InputError if the file has no such list, or no complete entry in it.
     """
-    advice = "this is not the format it was read as, name another with --format."
+    advice = "it is not in the expected format; give another `format`."
     if not isinstance(content, dict) or key not in content:
-        raise InputError(f"{path}: there is no '{key}'; {advice}")
+        raise InputError(f"{path} has no '{key}'; {advice}")
     if not isinstance(content[key], list):
         raise InputError(f"{path}: '{key}' is not a list; {advice}")
     good = broken = 0
@@ -149,10 +154,10 @@ def entries(
         faulty = [field for field, kind in fields.items() if not isinstance(row.get(field), kind)]
         if faulty:
             broken += 1
-            reason = f"there is no '{faulty[0]}', or it is not what it should be; mend the entry"
+            reason = f"'{faulty[0]}' is missing or has the wrong type; fix the entry"
             source.skip("broken entry", json.dumps(entry)[:60], where, reason)
         else:
             good += 1
             yield where, row
     if broken and not good:
-        raise InputError(f"{path}: none of its {broken} '{key}' can be read; {advice} {_first(source)}")
+        raise InputError(f"{path}: none of its {broken} '{key}' entries can be read; {advice} {_first(source)}")

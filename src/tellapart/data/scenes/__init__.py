@@ -1,8 +1,8 @@
-"""`scenes`: images the package draws itself, for the demo and the tests; never evidence of quality.
+"""`scenes`: images that the package draws itself, for the demo and the tests; never evidence of quality.
 
-Each scene holds two to four things with a kind, colour, size and place; it has five captions, each worded in another
-way, with the words that name each thing, and its boxes as detections. Scenes come in families of four that differ in
-one thing each, so that only a caption which says that thing finds its image. A family stays in one split.
+Each scene has two to four things with a kind, colour, size and place. It has five captions with different wordings, the
+phrases that name each thing, and the boxes of the things as detections. Scenes come in families of four that differ in
+one thing each, so that only a caption that names the difference finds its image. A family is in one split.
 The same seed gives the same bytes.
 """
 
@@ -26,7 +26,7 @@ RULES = TextRules(min_count=1)
 
 
 def scenes_of(count: int, seed: int) -> list[Scene]:
-    """The first `count` scenes of a seed; more of them leaves the earlier ones as they are."""
+    """The first `count` scenes of a seed; a larger count does not change the first ones."""
     scenes: list[Scene] = []
     for family in range((count + FAMILY - 1) // FAMILY):
         scenes += make_family(family, np.random.default_rng([seed, family]))
@@ -34,7 +34,7 @@ def scenes_of(count: int, seed: int) -> list[Scene]:
 
 
 def _split(family: int, families: int) -> str:
-    """The last tenth is test, the tenth before it val; at least one family each."""
+    """The last tenth of the families is test, the tenth before it val; at least one family each."""
     tenth = max(1, families // 10)
     return "test" if family >= families - tenth else "val" if family >= families - 2 * tenth else "train"
 
@@ -57,7 +57,7 @@ def make_scenes(out: Path, count: int = 600, seed: int = 0, size: int = 160) -> 
         labels, boxes = tuple(thing.kind for thing in scene.things), tuple(thing.box for thing in scene.things)
         detections.append(Detections(row, boxes, (1.0,) * len(boxes), labels))
         for parts in describe(scene, np.random.default_rng([seed, 1, row])):
-            _say(parts, scene, row, split, assembled.captions, phrases)
+            _add_caption(parts, scene, row, split, assembled.captions, phrases)
 
     def draw(folder: Path) -> None:
         (folder / "images").mkdir()
@@ -81,15 +81,17 @@ def make_scenes(out: Path, count: int = 600, seed: int = 0, size: int = 160) -> 
     )
 
 
-def _say(parts: list[Part], scene: Scene, row: int, split: str, captions: list[Caption], phrases: list[Phrase]) -> None:
-    """Append one caption and the phrases in it."""
+def _add_caption(
+    parts: list[Part], scene: Scene, row: int, split: str, captions: list[Caption], phrases: list[Phrase]
+) -> None:
+    """Append one caption and its phrases."""
     words: list[str] = []
-    for part, said in zip(parts, RULES.split(part.words for part in parts), strict=True):
+    for part, split_words in zip(parts, RULES.split(part.words for part in parts), strict=True):
         if part.things:
             boxes = tuple(scene.things[thing].box for thing in part.things)
             entity = "+".join(str(thing) for thing in part.things)
             kinds = tuple(dict.fromkeys(scene.things[thing].kind for thing in part.things))
-            phrases.append(Phrase(len(captions), len(words), len(words) + len(said), boxes, entity, kinds))
-        words += said
+            phrases.append(Phrase(len(captions), len(words), len(words) + len(split_words), boxes, entity, kinds))
+        words += split_words
     text = " ".join(part.words for part in parts)
     captions.append(Caption(row, text[0].upper() + text[1:] + " .", tuple(words), split))

@@ -1,4 +1,4 @@
-"""Drawing a scene with Pillow: shapes on a coloured ground, at twice the size and then reduced, for smooth edges."""
+"""Drawing a scene with Pillow: shapes on a coloured ground, at twice the size and then reduced for smooth edges."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ GROUNDS: dict[str, Colour] = {
     "water": (125, 185, 205),
     "stone": (150, 150, 150),
 }
-"""No ground has the colour of a thing, so nothing is invisible."""
+"""No ground has the colour of a thing, so every thing is visible."""
 SMOOTHING = 2
 OUTLINE: Colour = (60, 60, 60)
 
 
 def _points(corners: Corners, shape: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Points given in 0 … 1 of the box, in pixels."""
+    """Points in fractions of the box as pixels."""
     x1, y1, x2, y2 = corners
     return [(x1 + x * (x2 - x1), y1 + y * (y2 - y1)) for x, y in shape]
 
@@ -126,6 +126,7 @@ SHAPES: dict[str, Callable[[ImageDraw.ImageDraw, Corners, Colour], None]] = {
 
 
 def draw_scene(scene: Scene, size: int) -> Image.Image:
+    """The image of a scene, `size` pixels a side."""
     from PIL import Image, ImageDraw
 
     full = size * SMOOTHING

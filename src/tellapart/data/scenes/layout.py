@@ -1,4 +1,4 @@
-"""What a scene holds: things with a kind, colour, size and place on a ground. They come in families of look-alikes."""
+"""The layout of scenes: things with a kind, colour, size and place on a ground, in families of similar scenes."""
 
 from __future__ import annotations
 
@@ -15,43 +15,47 @@ PLACES = (
 )  # fmt: skip
 """Names of the nine cells, row by row."""
 FAMILY = 4
-"""Scenes in a family. They differ in one thing each, so that a vague caption fits all of them."""
+"""Scenes per family. They differ in one thing each, so a vague caption fits all of them."""
 
 
 @dataclass(frozen=True)
 class Thing:
+    """One thing of a scene."""
+
     kind: str
     colour: str
     large: bool
     cell: int
     """0 … 8, row by row."""
     shift: tuple[float, float]
-    """Where in its cell, -1 … 1 either way."""
+    """Position in its cell, -1 … 1 across and down."""
 
     @property
     def box(self) -> tuple[float, float, float, float]:
         """x1 y1 x2 y2 as fractions of the image."""
         side = 0.3 if self.large else 0.17
-        room = (1 / 3 - side) / 2
-        x = (self.cell % 3 + 0.5) / 3 + self.shift[0] * room
-        y = (self.cell // 3 + 0.5) / 3 + self.shift[1] * room
+        margin = (1 / 3 - side) / 2
+        x = (self.cell % 3 + 0.5) / 3 + self.shift[0] * margin
+        y = (self.cell // 3 + 0.5) / 3 + self.shift[1] * margin
         return (round(x - side / 2, 4), round(y - side / 2, 4), round(x + side / 2, 4), round(y + side / 2, 4))
 
 
 @dataclass(frozen=True)
 class Scene:
+    """A ground and the things on it."""
+
     ground: str
     things: tuple[Thing, ...]
     family: int
 
 
 def make_family(family: int, random: np.random.Generator) -> list[Scene]:
-    """A scene and its look-alikes: one colour, one size, one place or one kind is another."""
+    """A scene and similar ones that differ in one colour, one size, two places or one kind."""
     first = _scene(family, random)
     scenes = [first]
     changes = random.permutation(len(CHANGES))
     for number in range(FAMILY - 1):
-        for _ in range(50):  # a change may land on a scene that is there already
+        for _ in range(50):  # a change may repeat a scene of the family
             other = CHANGES[int(changes[number % len(changes)])](first, random)
             if other not in scenes:
                 break
@@ -67,7 +71,7 @@ def _scene(family: int, random: np.random.Generator) -> Scene:
     cells = random.permutation(9)[: int(random.integers(2, 5))]
     things: list[Thing] = []
     for cell in cells:
-        while True:  # two things of one kind and colour could not be told apart in words
+        while True:  # captions could not distinguish two things of one kind and colour
             kind, colour = _pick(random, tuple(SHAPES)), _pick(random, tuple(COLOURS))
             if all((kind, colour) != (thing.kind, thing.colour) for thing in things):
                 break
@@ -93,7 +97,7 @@ def _another_size(scene: Scene, random: np.random.Generator) -> Scene:
 
 
 def _another_place(scene: Scene, random: np.random.Generator) -> Scene:
-    """Two things change places, so that left becomes right or above becomes below."""
+    """Swap two things, so that left becomes right or above becomes below."""
     first, second = (int(row) for row in random.permutation(len(scene.things))[:2])
     one, two = scene.things[first], scene.things[second]
     return _with(_with(scene, first, replace(one, cell=two.cell)), second, replace(two, cell=one.cell))

@@ -1,4 +1,4 @@
-"""Five captions for a scene, each worded in another way, with the words that name each thing."""
+"""Five captions per scene with different wordings, and the words that name each thing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NUMBERS = ("no", "one", "two", "three", "four")
 
 @dataclass(frozen=True)
 class Part:
-    """Some words of a caption, and the things they name (none for the words between)."""
+    """Some words of a caption and the things they name (none for the words between)."""
 
     words: str
     things: tuple[int, ...] = ()
@@ -39,7 +39,7 @@ def _at(thing: Thing) -> str:
 
 
 def relation(first: Thing, second: Thing) -> str:
-    """How the first thing lies to the second, by the larger of their distances across and down."""
+    """Where the first thing is relative to the second, by the larger of their distances across and down."""
     across, down = first.cell % 3 - second.cell % 3, first.cell // 3 - second.cell // 3
     if abs(across) >= abs(down):
         return "to the left of" if across < 0 else "to the right of"
@@ -133,6 +133,6 @@ WORDINGS: tuple[Callable[[Scene, np.random.Generator], list[Part]], ...] = (
 
 
 def describe(scene: Scene, random: np.random.Generator, count: int = 5) -> list[list[Part]]:
-    """`count` captions, no two from one wording."""
+    """`count` captions, each with another wording."""
     chosen = sorted(int(row) for row in random.permutation(len(WORDINGS))[:count])
     return [WORDINGS[row](scene, random) for row in chosen]
