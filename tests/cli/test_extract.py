@@ -222,7 +222,7 @@ def test_invalid_options(tmp_path: Path, changes: dict[str, str], words: str, mo
 def test_features_of_another_make_are_not_replaced_unasked(tmp_path: Path) -> None:
     pack = drawn_pack(tmp_path, images=1)
     run(pack, kind="vector", name="mine")
-    with pytest.raises(InputError, match="--overwrite"):
+    with pytest.raises(InputError, match="`overwrite=True`"):
         run(pack, kind="grid", name="mine")
     (store,) = run(pack, kind="grid", name="mine", overwrite=True)
     assert store.kind == "grid"

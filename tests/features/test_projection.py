@@ -1,15 +1,22 @@
-"""Projected and coded features, and runs that forget that they were."""
+"""Projected and coded features, and runs rewritten to read whole features."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
 
-from tellapart.features.projection import Projection, coded, fit_projection, from_codes, to_codes
-from tellapart.training.fold import folded
+from tellapart.core.errors import InputError
+from tellapart.core.files import read_json, write_json
+from tellapart.data.pack_types import Caption, PackImage
+from tellapart.data.write_pack import write_pack
+from tellapart.features.projection import Projection, coded, fit_projection, from_codes, to_codes, words_of_images
+from tellapart.text.vocabulary import Vocabulary
+from tellapart.training.fold import fold_projection, folded
 
 
 def made_up() -> tuple[torch.Tensor, torch.Tensor]:
@@ -60,3 +67,57 @@ def test_a_folded_layer_reads_whole_features(tmp_path: Path) -> None:
     with torch.no_grad():
         whole.weight[:], whole.bias[:] = folded(layer.weight, layer.bias, projection)
         torch.testing.assert_close(whole(vectors), layer(projection(vectors)), atol=1e-5, rtol=1e-5)
+
+
+def test_words_of_images_by_hand(tmp_path: Path) -> None:
+    """Of four images, "a" is in all (too many), "dog" in two, "cat" and "red" in one (too few for least=2)."""
+    texts = [(0, "a dog"), (0, "a red dog"), (1, "a dog"), (2, "a cat"), (3, "a")]
+    images = [PackImage(str(row), "", "train") for row in range(4)]
+    captions = [Caption(image, text, tuple(text.split()), "train") for image, text in texts]
+    pack = write_pack(tmp_path, "p", "", images, captions, Vocabulary.from_words(["a", "cat", "dog", "red"]), {})
+    assert words_of_images(pack, np.arange(4), least=2).tolist() == [[1], [1], [0], [0]]
+    # Of images 2 and 0, in this order: "cat", "dog" and "red" are each in one of two, "a" in both.
+    assert words_of_images(pack, np.asarray([2, 0]), least=1).tolist() == [[1, 0, 0], [0, 1, 1]]
+
+
+def projected_run(folder: Path, width: int = 3, bias: bool = True) -> Path:
+    """A run folder whose layer `model.enter` reads rows of `width` numbers."""
+    layer = nn.Linear(width, 5, bias=bias)
+    folder.mkdir()
+    for name in ("recipe.json", "vocabulary.json"):
+        write_json(folder / name, {"file": name})
+    write_json(folder / "data.json", {"fingerprint": "f", "features": {"width": width}})
+    save_file(
+        {f"model.enter.{name}": value for name, value in layer.state_dict().items()}, folder / "model.safetensors"
+    )
+    return folder
+
+
+def test_a_folded_run_reads_whole_features(tmp_path: Path) -> None:
+    vectors, words = made_up()
+    projection = fit_projection(vectors, words, vectors, 3)
+    run = projected_run(tmp_path / "run")
+    out = fold_projection(run, projection, ["model.enter"], {"width": 8}, tmp_path / "whole")
+    small, whole = load_file(run / "model.safetensors"), load_file(out / "model.safetensors")
+    expected = projection(vectors) @ small["model.enter.weight"].t() + small["model.enter.bias"]
+    found = vectors @ whole["model.enter.weight"].t() + whole["model.enter.bias"]
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    assert read_json(out / "data.json") == {"fingerprint": "f", "features": {"width": 8}}
+    assert read_json(out / "recipe.json") == {"file": "recipe.json"}
+
+
+@pytest.mark.parametrize(
+    ("width", "bias", "layer", "message"),
+    [
+        (3, True, "model.lost", "has no layer 'model.lost'"),
+        (4, True, "model.enter", "reads rows 4 wide"),
+        (3, False, "model.enter", "has no bias"),
+    ],
+)
+def test_runs_that_cannot_be_folded(tmp_path: Path, width: int, bias: bool, layer: str, message: str) -> None:
+    vectors, words = made_up()
+    projection = fit_projection(vectors, words, vectors, 3)
+    run = projected_run(tmp_path / "run", width, bias)
+    with pytest.raises(InputError, match=message):
+        fold_projection(run, projection, [layer], {}, tmp_path / "whole")
+    assert not (tmp_path / "whole").exists()

@@ -87,7 +87,7 @@ def test_the_same_features_are_left_alone_and_others_only_replaced_on_request(tm
     again = StoreWriter(tmp_path / "f", plan())
     assert again.complete
     assert again.finish().width == 4
-    with pytest.raises(InputError, match="--overwrite"):
+    with pytest.raises(InputError, match="`overwrite=True`"):
         StoreWriter(tmp_path / "f", plan(backbone="other"))
     replaced = StoreWriter(tmp_path / "f", plan(backbone="other"), overwrite=True)
     assert not (tmp_path / "f" / "features.json").exists()
@@ -96,7 +96,7 @@ def test_the_same_features_are_left_alone_and_others_only_replaced_on_request(tm
 
 def test_two_writers_do_not_share_a_folder(tmp_path: Path) -> None:
     first = StoreWriter(tmp_path / "f", plan())
-    with pytest.raises(InputError, match="Another run"):
+    with pytest.raises(InputError, match="Another process"):
         StoreWriter(tmp_path / "f", plan())
     first.close()
 

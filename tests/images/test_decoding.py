@@ -111,7 +111,7 @@ def test_of_a_very_slim_image_the_middle_is_shown_in_little_memory(
 
     monkeypatch.setattr(decoding, "_resized", counted)
     square = read_square(tmp_path / "slim.png", Preprocessing(28, (0, 0, 0), (1, 1, 1)), "crop")
-    assert made == [32 * 32 * decoding.SLIM]
+    assert made == [32 * 32 * decoding.LARGEST_RATIO]
     assert square.pixels.shape == (3, 28, 28) and square.pixels.float().mean() > 200
     left, top, right, bottom = square.window
     assert (top, bottom) == pytest.approx((2 / 32, 30 / 32))

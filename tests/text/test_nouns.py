@@ -40,5 +40,5 @@ def test_order_and_neighbours_do_not_matter() -> None:
 
 
 def test_unknown_tagger_is_refused() -> None:
-    with pytest.raises(InputError, match="no tagger 'nltk'"):
+    with pytest.raises(InputError, match="one of hanta, spacy, not 'nltk'"):
         mark_nouns([["a"]], "nltk")

@@ -28,7 +28,7 @@ def test_file_of_something_else(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"words.txt, line 1: not numbers after 'dog'"):
         load_word_vectors(path, VOCABULARY)
     path.write_text("hund 1 2\n", encoding="utf-8")
-    with pytest.raises(InputError, match="for no word of the vocabulary"):
+    with pytest.raises(InputError, match="no vector for any word of the vocabulary"):
         load_word_vectors(path, VOCABULARY)
 
 

@@ -13,7 +13,8 @@ from tellapart.cli.errors import option_names
 from tellapart.cli.prepare_report import print_report
 from tellapart.data.pack import Pack
 from tellapart.data.prepare import prepare_pack, stored_words
-from tellapart.data.readers import READERS, ReaderOptions
+from tellapart.data.readers import READERS
+from tellapart.data.readers.source import ReaderOptions
 from tellapart.data.write_pack import check_overwrite
 from tellapart.runs.bundled import run_folder
 from tellapart.search import captioned_photos

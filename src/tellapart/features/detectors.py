@@ -1,6 +1,6 @@
 """Boxes, scores and labels of a `transformers` object detector, written into a pack as detections.jsonl.
 
-A run that is killed goes on from the last image it wrote; the pack gets the file only when it is whole.
+A killed run resumes after the last image it wrote; the pack gets the file only when it is complete.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CHUNK = 32
 
 @dataclass(frozen=True)
 class Detector:
-    """A network that answers with `logits` [I, Q, labels (+ 1)] and `pred_boxes` [I, Q, 4] (centre and size)."""
+    """A network that returns `logits` [I, Q, labels (+ 1)] and `pred_boxes` [I, Q, 4] (centre and size)."""
 
     name: str
     network: nn.Module
@@ -41,10 +41,10 @@ class Detector:
     mean: tuple[float, ...]
     std: tuple[float, ...]
     shortest: int
-    """Pixels of the short side; the long one follows, up to `longest`."""
+    """Pixels of the short side; the long side is scaled with it, up to `longest`."""
     longest: int
     square: bool = False
-    """The detector was trained on squashed images of `shortest` pixels a side."""
+    """The detector was trained on images resized to squares of `shortest` pixels."""
 
     @torch.inference_mode()
     def detect(self, source: ImageSource, count: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -84,7 +84,7 @@ def load_detector(name: str) -> Detector:
     except (OSError, ValueError) as error:
         raise InputError(
             f"No object detector '{name}' that transformers can load ({str(error).splitlines()[0]}); give a hub name "
-            "or a local folder, or --regions-from detections or fixed."
+            "or a local folder, or use `regions_from='detections'` or `regions_from='fixed'`."
         ) from error
     try:
         stored, _ = transformers.ImageProcessingMixin.get_image_processor_dict(name)
@@ -113,7 +113,7 @@ def detect(
     overwrite: bool = False,
     advance: Callable[[int], None] = lambda images: None,
 ) -> None:
-    """Write the detector's `count` best boxes of every image into the pack; nothing to do where they are already."""
+    """Write the detector's `count` best boxes of every image into the pack, unless they are there already."""
     final, partial = pack.folder / "detections.jsonl", pack.folder / ".detections.partial.jsonl"
     facts = {"detector": name, "count": count}
     if final.is_file():
@@ -122,38 +122,39 @@ def detect(
             return
         if not overwrite:
             raise InputError(
-                f"{final} holds other detections; use them with --regions-from detections, or --overwrite."
+                f"{final} holds other detections; use them with `regions_from='detections'`, or replace them with "
+                "`overwrite=True`."
             )
     detector = load_detector(name)
     detector.network.to(device)
     done = _resume(partial, facts)
     advance(done)
 
-    def look(row: int) -> Detections:
+    def detections(row: int) -> Detections:
         if torch.device(device).type == "cpu":
             torch.set_num_threads(1)
         boxes, scores, labels = detector.detect(pack.image_path(row), count)
         rounded = [tuple(round(edge, 5) for edge in box) for box in boxes.tolist()]
         names = tuple(detector.labels[label] for label in labels.tolist())
-        return Detections(row, tuple(rounded), tuple(round(score, 5) for score in scores.tolist()), names)  # type: ignore[arg-type]
+        return Detections(row, tuple(rounded), tuple(round(score, 5) for score in scores.tolist()), names)
 
     threads = torch.get_num_threads()
     try:
         with ThreadPoolExecutor(workers) as pool, partial.open("a", encoding="utf-8") as file:
             for first in range(done, len(pack.images), CHUNK):
                 rows = range(first, min(first + CHUNK, len(pack.images)))
-                file.writelines(_stored(found) for found in pool.map(look, rows))
+                file.writelines(_stored(found) for found in pool.map(detections, rows))
                 file.flush()
                 advance(len(rows))
     except UnreadableImage as error:
-        raise InputError(f"{error}; mend it and run the same command again, or prepare the pack without it.") from error
+        raise InputError(f"{error}; fix it and run the detector again, or prepare the pack without it.") from error
     finally:
         torch.set_num_threads(threads)
     _publish(partial, final, facts)
 
 
 def _resume(partial: Path, facts: dict[str, Any]) -> int:
-    """Images an earlier run has done; what a kill tore, or another detector left, is cut away."""
+    """Number of images that an earlier run finished; an incomplete line, or another detector's lines, are removed."""
     lines = partial.read_text(encoding="utf-8").split("\n")[:-1] if partial.is_file() else []
     if not lines or json.loads(lines[0]) != facts:
         lines = [json.dumps(facts)]
@@ -162,7 +163,7 @@ def _resume(partial: Path, facts: dict[str, Any]) -> int:
 
 
 def _publish(partial: Path, final: Path, facts: dict[str, Any]) -> None:
-    """All but the heading becomes detections.jsonl, and detections.json says who made it."""
+    """All but the first line becomes detections.jsonl; detections.json names the detector."""
     whole = final.with_name(".detections.whole.jsonl")
     with partial.open("rb") as source, whole.open("wb") as target:
         source.readline()

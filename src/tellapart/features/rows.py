@@ -1,4 +1,4 @@
-"""From what a backbone saw to rows of features: one vector, a grid of cells, or regions, with their boxes."""
+"""From a backbone's output to feature rows: one vector, a grid of cells, or regions, with their boxes."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from tellapart.features.backbones import Backbone
 from tellapart.features.regions import Regions, cut_regions, grid_boxes, mirrored, pool_regions
 from tellapart.features.store_writer import Rows
 
-STRENGTH = 20.0
-"""What a sure name counts: not much less than all features of efficientnet-lite0 together, so that a word finds what a
-detector has named."""
+LABEL_SCALE = 20.0
+"""Value of a label with score 1: nearly as large as all features of efficientnet-lite0 together, so that a word finds
+what a detector has labelled."""
 
 PIECES = {"cpu": 16, "cuda": 1024}
-"""Regions cut out and looked at together: few enough for a core's cache, many for an accelerator."""
+"""Cropped regions per batch: few enough for a core's cache, many for an accelerator."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the backbone made of a few images."""
+    """A backbone's output for a few images."""
 
     feature_map: Tensor  # [I, D, H, W]
     pooled: Tensor  # [I, D]
-    windows: np.ndarray  # [I, 4] the part of each image that was looked at
+    windows: np.ndarray  # [I, 4] the part of each image that the backbone was shown
     flipped: bool = False
-    regions: list[Regions] | None = None  # [I]; needed where regions are wanted
-    alone: Tensor | None = None  # [I, R, D] each region looked at by itself; None: pooled from the map
+    regions: list[Regions] | None = None  # [I]; needed for region rows
+    alone: Tensor | None = None  # [I, R, D] features of cropped regions; None: pooled from the map
     cells: bool = False
-    """Regions are followed by the cells of the image's map."""
+    """Append the cells of the map to the regions."""
     names: int = 0
-    """How many names a detector may give: with some, regions also say what they were called."""
+    """Number of detector labels to append to each region; 0: none."""
 
 
 def see(
@@ -47,27 +47,29 @@ def see(
     cells: bool = False,
     names: int = 0,
 ) -> Seen:
-    """Look at images [I, 3, S, S] and, where `cut` says how large, at each of their regions by itself."""
+    """Run the backbone on images [I, 3, S, S] and, if `cut` gives a size, on each of their regions."""
     feature_map, pooled = backbone(pixels)
     alone = None
     if regions and cut:
         boxes = torch.from_numpy(boxes_within(regions, windows, flipped)).to(pixels.device)
-        alone = torch.stack([_looks(backbone, one, places, cut) for one, places in zip(pixels, boxes)])
+        alone = torch.stack([_crop_features(backbone, one, places, cut) for one, places in zip(pixels, boxes)])
     return Seen(feature_map, pooled, windows, flipped, regions, alone, cells, names)
 
 
-def _looks(backbone: Backbone, pixels: Tensor, boxes: Tensor, size: int) -> Tensor:
-    """What the backbone makes of each box [R, 4] of one image [3, S, S] by itself [R, D]."""
-    parts = boxes.split(PIECES.get(pixels.device.type, PIECES["cuda"]))
+def _crop_features(backbone: Backbone, pixels: Tensor, boxes: Tensor, size: int) -> Tensor:
+    """Pooled features [R, D] of each box [R, 4] of one image [3, S, S], cropped."""
+    parts = torch.split(boxes, PIECES.get(pixels.device.type, PIECES["cuda"]))
     pieces = (cut_regions(pixels[None], part[None], size) for part in parts)
     return torch.cat([backbone.pooled(piece.contiguous(memory_format=torch.channels_last)) for piece in pieces])
 
 
 def vector_rows(seen: Seen) -> Rows:
+    """One row per image: the pooled vector."""
     return Rows(_stored(seen.pooled))
 
 
 def grid_rows(seen: Seen) -> Rows:
+    """One row per cell of the map, with its box."""
     values = seen.feature_map.flatten(2).transpose(1, 2)  # [I, H W, D]
     cells = grid_boxes(*seen.feature_map.shape[2:])[None]  # [1, H W, 4]
     boxes = _from_window(cells, mirrored(seen.windows) if seen.flipped else seen.windows)
@@ -75,6 +77,7 @@ def grid_rows(seen: Seen) -> Rows:
 
 
 def region_rows(seen: Seen) -> Rows:
+    """One row per region, with its box, score and label."""
     assert seen.regions is not None
     boxes = boxes_of(seen.regions, seen.flipped)
     values = seen.alone
@@ -89,13 +92,13 @@ def region_rows(seen: Seen) -> Rows:
         rows = _followed_by(rows, grid_rows(seen), len(boxes))
     if seen.names:
         assert rows.scores is not None and rows.labels is not None
-        told = called(rows.scores, rows.labels, seen.names)
-        rows = replace(rows, values=np.concatenate([rows.values, told], 1))
+        labelled = label_columns(rows.scores, rows.labels, seen.names)
+        rows = replace(rows, values=np.concatenate([rows.values, labelled], 1))
     return rows
 
 
 def _followed_by(regions: Rows, cells: Rows, images: int) -> Rows:
-    """Each image's regions, then its cells, which nobody has named."""
+    """The regions of each image, then its cells, which have no label."""
     assert regions.boxes is not None and cells.boxes is not None
     assert regions.scores is not None and regions.labels is not None
 
@@ -119,36 +122,36 @@ def boxes_of(regions: list[Regions], flipped: bool) -> np.ndarray:
 
 
 def boxes_within(regions: list[Regions], windows: np.ndarray, flipped: bool) -> np.ndarray:
-    """Boxes in fractions of what the backbone saw, or of its mirror image [I, R, 4]."""
+    """Boxes in fractions of the backbone's window, or of its mirror image [I, R, 4]."""
     inside = _into_window(boxes_of(regions, False), windows)
     return mirrored(inside) if flipped else inside
 
 
-def called(scores: np.ndarray, labels: np.ndarray, names: int) -> np.ndarray:
-    """What a detector called each region [N, names]: its score at the name's place, zeros where it called it nothing.
-
-    Times STRENGTH, so that a name is not lost among a backbone's features.
-    """
-    told = np.zeros((len(labels), names), np.float16)
+def label_columns(scores: np.ndarray, labels: np.ndarray, names: int) -> np.ndarray:
+    """The detector's label of each region [N, names]: its score times LABEL_SCALE at the label, zeros elsewhere."""
+    columns = np.zeros((len(labels), names), np.float16)
     known = labels >= 0
-    told[known, labels[known]] = STRENGTH * scores[known]
-    return told
+    columns[known, labels[known]] = LABEL_SCALE * scores[known]
+    return columns
 
 
 ROW_MAKERS: dict[str, Callable[[Seen], Rows]] = {"vector": vector_rows, "grid": grid_rows, "regions": region_rows}
 
 
 def _stored(values: Tensor) -> np.ndarray:
-    return values.to(torch.float16).cpu().numpy()
+    array: np.ndarray = values.to(torch.float16).cpu().numpy()
+    return array
 
 
 def _from_window(boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Fractions of what the backbone saw -> fractions of the image [I, R, 4]."""
+    """Fractions of the window as fractions of the image [I, R, 4]."""
     corner, extent = np.tile(windows[:, None, :2], 2), np.tile(windows[:, None, 2:] - windows[:, None, :2], 2)
-    return corner + boxes * extent
+    outside: np.ndarray = corner + boxes * extent
+    return outside
 
 
 def _into_window(boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Fractions of the image -> fractions of what the backbone saw, cut at its edges [I, R, 4]."""
+    """Fractions of the image as fractions of the window, clipped to it [I, R, 4]."""
     corner, extent = np.tile(windows[:, None, :2], 2), np.tile(windows[:, None, 2:] - windows[:, None, :2], 2)
-    return np.clip((boxes - corner) / extent, 0, 1)
+    inside: np.ndarray = np.clip((boxes - corner) / extent, 0, 1)
+    return inside

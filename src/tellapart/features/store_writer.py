@@ -1,8 +1,8 @@
-"""Writing features so that a run killed at any moment goes on where it stopped and ends with the same bytes.
+"""Writing features so that a killed extraction resumes where it stopped and ends with the same bytes.
 
-The files are laid out in full before the first image (the number of rows of each image is known by then). Images
-are written in fixed units, each always of the same images; a unit goes into the journal `progress.jsonl` only after
-its bytes are on the disk. `features.json`, without which nobody reads the folder, is written last.
+The files get their full size before the first image, since the number of rows per image is known. Images are written
+in fixed units, each always of the same images; a unit is added to the journal `progress.jsonl` only after its bytes
+are on the disk. `features.json`, without which the folder is not read, is written last.
 """
 
 from __future__ import annotations
@@ -24,32 +24,35 @@ from tellapart.core.files import read_json, save_array, write_json, write_text
 from tellapart.data.feature_store import FeatureStore
 
 SYNC_SECONDS = 2.0
-"""At most this much work is done again after a kill."""
+"""Seconds of work that are repeated after a kill, at most."""
 EXPONENT = 0x7C00
-"""Of a float16: all ones in an infinity and in what is no number."""
+"""The exponent bits of a float16: all ones for infinities and NaN."""
 
 
 @dataclass(frozen=True)
 class StorePlan:
-    """All that decides the bytes of a store, known before the first image is read."""
+    """Everything that decides the bytes of a store, known before the first image is read."""
 
     facts: dict[str, Any]
-    """Becomes features.json: kind, width, backbone, how it was made. Equal facts mean equal bytes."""
-    counts: np.ndarray  # [images] rows of each image
+    """The content of features.json: kind, width, backbone, settings. Equal facts mean equal bytes."""
+    counts: np.ndarray  # [images] rows per image
     unit: int
-    """Images written, and journalled, together."""
+    """Images written and journalled together."""
     boxes: bool = False
     detections: bool = False
-    """Scores and labels are kept beside the boxes."""
+    """Store scores and labels too."""
 
     @property
     def units(self) -> int:
+        """Number of units."""
         return -(-len(self.counts) // self.unit)
 
     def images_of(self, unit: int) -> np.ndarray:
+        """Image rows of a unit."""
         return np.arange(unit * self.unit, min((unit + 1) * self.unit, len(self.counts)))
 
     def fingerprint(self) -> str:
+        """A hash of the plan."""
         digest = hashlib.sha256(json.dumps([self.facts, self.unit], sort_keys=True).encode())
         digest.update(np.asarray(self.counts, np.int64).tobytes())
         return digest.hexdigest()
@@ -57,7 +60,7 @@ class StorePlan:
 
 @dataclass(frozen=True)
 class Rows:
-    """The feature rows of some images, end to end."""
+    """The feature rows of some images, concatenated."""
 
     values: np.ndarray  # [rows, width]
     boxes: np.ndarray | None = None  # [rows, 4]
@@ -67,15 +70,15 @@ class Rows:
 
 @dataclass
 class StoreWriter:
-    """One store being written. `write` may be called from several threads, each with units of its own."""
+    """One store being written. Several threads may call `write`, each with different units."""
 
     folder: Path
     plan: StorePlan
     overwrite: bool = False
     finished: set[int] = field(init=False, default_factory=set)
-    """Units that need not be written again."""
+    """Units that are already written."""
     complete: bool = field(init=False, default=False)
-    """The very same features were there already, whole."""
+    """The same features were already complete."""
 
     def __post_init__(self) -> None:
         self._pending: list[int] = []
@@ -88,8 +91,8 @@ class StoreWriter:
                 return
             if not self.overwrite:
                 raise InputError(
-                    f"{self.folder} holds features made in another way; choose another --name, or replace them with "
-                    "--overwrite."
+                    f"{self.folder} holds features made in another way; choose another `name`, or replace them with "
+                    "`overwrite=True`."
                 )
             shutil.rmtree(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -100,7 +103,9 @@ class StoreWriter:
         try:
             fcntl.flock(self._guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise InputError(f"Another run is writing {self.folder}; wait for it, or choose another --name.") from error
+            raise InputError(
+                f"Another process is writing {self.folder}; wait for it, or choose another `name`."
+            ) from error
         header, units = _read_journal(self.folder / "progress.jsonl")
         resumed = header == self.plan.fingerprint()
         self.finished = units if resumed else set()
@@ -110,30 +115,30 @@ class StoreWriter:
             (self.folder / "progress.jsonl").unlink(missing_ok=True)
         self._values = os.open(self.folder / "values.f16", os.O_RDWR | os.O_CREAT, 0o644)
         os.ftruncate(self._values, rows * width * 2)
-        self._sides: dict[str, np.memmap] = {}
+        self._arrays: dict[str, np.memmap] = {}
         if self.plan.boxes:
-            self._sides["boxes"] = self._side("boxes", (rows, 4), np.float32, resumed)
+            self._arrays["boxes"] = self._array("boxes", (rows, 4), np.float32, resumed)
         if self.plan.detections:
-            self._sides["scores"] = self._side("scores", (rows,), np.float32, resumed)
-            self._sides["labels"] = self._side("labels", (rows,), np.int32, resumed)
+            self._arrays["scores"] = self._array("scores", (rows,), np.float32, resumed)
+            self._arrays["labels"] = self._array("labels", (rows,), np.int32, resumed)
         save_array(self.folder / "offsets.npy", self._offsets)
-        # The journal is put down whole: a line that a kill tore in two must not run into the next one.
+        # Rewrite the whole journal: a line that a kill cut short must not run into the next one.
         write_text(self.folder / "progress.jsonl", "\n".join(lines) + "\n")
         self._journal = (self.folder / "progress.jsonl").open("a", encoding="utf-8")
         self._closed = False
-        # The disk is waited for in a thread of its own: workers that had to wait for it would leave their cores idle.
+        # A separate thread waits for the disk, so that workers do not leave their cores idle.
         self._stop = threading.Event()
-        self._syncer = threading.Thread(target=self._sync_now_and_then, daemon=True, name="sync")
+        self._syncer = threading.Thread(target=self._sync_repeatedly, daemon=True, name="sync")
         self._syncer.start()
 
-    def _side(self, name: str, shape: tuple[int, ...], kind: type[np.generic], resumed: bool) -> np.memmap:
+    def _array(self, name: str, shape: tuple[int, ...], kind: type[np.generic], resumed: bool) -> np.memmap:
         path = self.folder / f"{name}.npy"
         if resumed and path.is_file():
             return np.lib.format.open_memmap(path, mode="r+")
         return np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape)
 
     def write(self, unit: int, rows: Rows) -> None:
-        """Put down the rows of all images of one unit."""
+        """Write the rows of all images of one unit."""
         if self.complete:
             return
         images = self.plan.images_of(unit)
@@ -142,52 +147,52 @@ class StoreWriter:
         values = np.ascontiguousarray(rows.values, dtype=np.float16)
         if values.shape != (last - first, width):
             raise ValueError(f"unit {unit} needs rows {(last - first, width)}, got {values.shape}")
-        if values.size and int((values.view(np.uint16) & EXPONENT).max()) == EXPONENT:  # an infinity or no number
+        if values.size and int((values.view(np.uint16) & EXPONENT).max()) == EXPONENT:  # an infinity or NaN
             raise InputError(
                 f"The features of image rows {images[0]} to {images[-1]} do not fit float16 (too large or not a "
                 "number); check the backbone or the imported files."
             )
         _write_all(self._values, values, first * width * 2)
-        for name, side in self._sides.items():
-            side[first:last] = getattr(rows, name)
+        for name, array in self._arrays.items():
+            array[first:last] = getattr(rows, name)
         with self._lock:
             self._pending.append(unit)
 
-    def _sync_now_and_then(self) -> None:
+    def _sync_repeatedly(self) -> None:
         while not self._stop.wait(SYNC_SECONDS):
             self._sync()
 
     def _sync(self) -> None:
-        """Bytes first, journal after: what the journal names is on the disk. One thread at a time calls this."""
+        """Flush bytes, then the journal, so that journalled units are on the disk. One thread at a time calls this."""
         with self._lock:
             units, self._pending = self._pending, []
         os.fsync(self._values)
-        for side in self._sides.values():
-            side.flush()
+        for array in self._arrays.values():
+            array.flush()
         self._journal.writelines(f"{unit}\n" for unit in units)
         self._journal.flush()
         self.finished.update(units)
 
-    def _sync_for_good(self) -> None:
+    def _sync_and_stop(self) -> None:
         self._stop.set()
         self._syncer.join()
         self._sync()
 
     def close(self) -> None:
-        """Keep what is done and let go of the files; the next run goes on from here."""
+        """Keep what is written and close the files; the next extraction resumes from here."""
         if self._closed:
             return
         self._closed = True
-        self._sync_for_good()
+        self._sync_and_stop()
         self._journal.close()
         os.close(self._values)
-        self._sides.clear()
+        self._arrays.clear()
         self._guard.close()
 
     def finish(self) -> FeatureStore:
-        """Close, and declare the store whole."""
+        """Close the files and mark the store as complete."""
         if not self.complete:
-            self._sync_for_good()
+            self._sync_and_stop()
             if len(self.finished) != self.plan.units:
                 raise ValueError(f"{self.plan.units - len(self.finished)} units of {self.folder} are not written")
             write_json(self.folder / "features.json", self._all_facts())
@@ -208,7 +213,7 @@ def _write_all(file: int, values: np.ndarray, offset: int) -> None:
 
 
 def _read_journal(path: Path) -> tuple[str, set[int]]:
-    """The plan and the units of an earlier run; a last line without its newline was torn by a kill and is left out."""
+    """The plan and the units of an earlier run; a last line without a newline, cut short by a kill, is dropped."""
     if not path.is_file():
         return "", set()
     *lines, _ = path.read_text(encoding="utf-8").split("\n")

@@ -1,7 +1,7 @@
-"""Images from disk as square uint8 tensors; normalising is left to the backbone, where it costs least.
+"""Decoding image files to square uint8 tensors; the backbone normalises them, where it costs least.
 
-Two ways to a square: `squash` keeps the whole image, so a box in fractions of the image is a box in fractions of
-the square; `crop` is the papers' way, short side to size / 0.875 and the centre cut out, so the edges are never seen.
+Two ways to a square: `squash` keeps the whole image, so that a box in fractions of the image is the same box in
+fractions of the square; `crop` resizes the short side to size / 0.875 and crops the centre, as the papers do.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ from tellapart.images.sources import ImageSource, name_of, opened
 Resize = Literal["squash", "crop"]
 Box = tuple[float, float, float, float]
 
-SLIM = 50
-"""Times as long as wide: of images beyond that only the middle is brought to a network's size."""
+LARGEST_RATIO = 50
+"""Of images with a larger ratio of long to short side only the centre is resized."""
 WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)
 class Square:
+    """An image resized to a square."""
+
     pixels: Tensor  # [3, S, S] uint8
     window: Box
     """The part of the image that the square shows, in fractions of width and height."""
 
 
 def read_square(source: ImageSource, preprocessing: Preprocessing, resize: Resize) -> Square:
-    """Open, turn upright, and resize one image."""
+    """Open an image, rotate it upright and resize it."""
     size = preprocessing.size
     short = size if resize == "squash" else round(size / preprocessing.crop)
     image = _channels_last(read_image(source, short))
@@ -61,12 +63,12 @@ def read_square(source: ImageSource, preprocessing: Preprocessing, resize: Resiz
 
 
 def _middle(image: Tensor) -> tuple[Tensor, Box]:
-    """What a square from the middle can show of a very slim image [1, 3, H, W], and where that lies in it: left, top,
-    width and height in fractions. A row of 60,000 pixels, its short side brought to 256, would take 12 GB."""
+    """The centre of a very narrow image [1, 3, H, W], and its left, top, width and height in fractions. Resizing an
+    image of 60,000 x 1 pixels to a short side of 256 would take 12 GB."""
     height, width = image.shape[2:]
-    if max(height, width) <= SLIM * min(height, width):
+    if max(height, width) <= LARGEST_RATIO * min(height, width):
         return image, (0.0, 0.0, 1.0, 1.0)
-    most = SLIM * min(height, width)
+    most = LARGEST_RATIO * min(height, width)
     tall, wide = min(height, most), min(width, most)
     top, left = (height - tall) // 2, (width - wide) // 2
     middle = image[:, :, top : top + tall, left : left + wide]
@@ -74,7 +76,7 @@ def _middle(image: Tensor) -> tuple[Tensor, Box]:
 
 
 def read_middle(path: Path, size: int) -> Tensor:  # [3, S, S] uint8
-    """The middle of an image, as networks that train on pixels are evaluated."""
+    """The centre of an image, as in the evaluation of networks that train on pixels."""
     return read_square(path, Preprocessing(size, (0, 0, 0), (1, 1, 1)), "crop").pixels
 
 
@@ -103,17 +105,17 @@ def read_image(source: ImageSource, short: int) -> np.ndarray:
 
 
 def stacked(squares: Sequence[Square]) -> Tensor:
-    """[I, 3, S, S] uint8 with channels last, as they are: nothing is turned round."""
+    """[I, 3, S, S] uint8 in channels-last memory format, without transposing."""
     return torch.stack([square.pixels.permute(1, 2, 0) for square in squares]).permute(0, 3, 1, 2)
 
 
 def _channels_last(image: np.ndarray) -> Tensor:
-    """[H, W, 3] as [1, 3, H, W] whose strides torch knows for channels last, and keeps when it resizes."""
+    """[H, W, 3] as [1, 3, H, W] in channels-last memory format, which resizing keeps."""
     return torch.from_numpy(image).unsqueeze(0).permute(0, 3, 1, 2)
 
 
 def _resized(image: Tensor, height: int, width: int, interpolation: Interpolation) -> Tensor:
-    """Antialiased resize of uint8 [1, 3, H, W]: torch's kernel, within a level of PIL's and twice as fast."""
+    """Antialiased resize of uint8 [1, 3, H, W] with torch: within one level of PIL's and twice as fast."""
     if image.shape[2:] == (height, width):
         return image
     return F.interpolate(image, (height, width), mode=interpolation, antialias=True)

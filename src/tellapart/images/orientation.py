@@ -1,11 +1,11 @@
-"""An opened image as a viewer shows it: turned upright as its EXIF orientation says, in eight bits of RGB."""
+"""An opened image as a viewer shows it: rotated upright as its EXIF orientation says, in 8-bit RGB."""
 
 from __future__ import annotations
 
 from PIL import Image
 
 ORIENTATION = 0x0112
-"""The EXIF tag that says how a camera was held; values 5 to 8 lie on their side."""
+"""The EXIF tag of the orientation; values 5 to 8 swap width and height."""
 TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -16,13 +16,13 @@ TURNS = {
     8: Image.Transpose.ROTATE_90,
 }
 SIXTEEN_BITS = ("I;16", "I;16B", "I;16L", "I;16N")
-"""Grey images (scans, X-rays) that Pillow itself would cut off at 255, so that they turn white."""
+"""Modes of 16-bit grey images (scans, X-rays), which Pillow would clip at 255 and so turn white."""
 WIDENED = ("PPM", "PNG")
-"""Formats whose grey images of sixteen bits Pillow keeps in 32 (PNG in older releases)."""
+"""Formats whose 16-bit grey images Pillow opens as 32-bit (PNG in older releases)."""
 
 
 def upright(opened: Image.Image) -> Image.Image:
-    """Where nothing is to be done this is the opened image itself: copy what is to outlive its file."""
+    """The image upright in RGB. It may be the opened image itself: copy it to use it after its file is closed."""
     turn = TURNS.get(opened.getexif().get(ORIENTATION, 1))
     if opened.mode in SIXTEEN_BITS or (opened.mode == "I" and opened.format in WIDENED):
         grey = opened.convert("I").point(lambda value: value * (1 / 257))

@@ -1,4 +1,4 @@
-"""What a backbone was trained to see: the size, scale and interpolation of its input images."""
+"""The preprocessing of a backbone: size, scale and interpolation of its input images."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Interpolation = Literal["bilinear", "bicubic"]
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What a backbone was trained to see."""
+    """How images are resized and scaled for a backbone."""
 
     size: int
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
     interpolation: Interpolation = "bilinear"
     crop: float = 0.875
-    """Share of the resized short side that `crop` keeps."""
+    """Share of the resized short side that a centre crop keeps."""

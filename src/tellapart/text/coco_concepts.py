@@ -1,4 +1,4 @@
-"""The 80 object names of COCO in the order of their classes, and other words people use for the same things."""
+"""The 80 object names of COCO in the order of their classes, and their synonyms."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Visual concepts: the words a detector and a text corpus have in common (R2M, section 2.1).
+"""Visual concepts: the words that a detector and a text corpus have in common (R2M, section 2.1).
 
 A dictionary lists the concepts. The concepts of a sentence are its words in the dictionary, plurals counted as their
 singular; the concepts of an image are its detector's labels over a score. Both come out as the same concept words,
-so that a model that learned to make sentences from the first can make sentences from the second.
+so that a model trained to write sentences from the first can write them from the second.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def plural(word: str) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """An image's concepts, and the labels over the score that the dictionary does not know."""
+    """The concepts of an image, and its labels that are not in the dictionary."""
 
     concepts: tuple[str, ...]
     scores: tuple[float, ...]
@@ -73,7 +73,7 @@ class Found:
 
 @dataclass(frozen=True)
 class ConceptDictionary:
-    """Concepts by detector label, with other words that mean the same.
+    """Concepts by detector label, with synonyms.
 
     >>> dictionary = ConceptDictionary.coco()
     >>> dictionary.of_sentence("two puppies share a hot dog near a bench".split())
@@ -84,20 +84,20 @@ class ConceptDictionary:
 
     labels: tuple[str, ...]
     synonyms: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
-    """label -> words or phrases that count as it in a sentence."""
+    """Words or phrases that stand for a label in a sentence."""
     multiword: str = "phrase"
-    """A label of several words: `phrase` keeps it whole (hot dog is no dog); `last` stands for it by its last word,
-    as the paper's dictionary does."""
+    """A label of several words: `phrase` keeps it whole (a hot dog is not a dog); `last` uses its last word, as the
+    paper's dictionary does."""
 
     def __post_init__(self) -> None:
         if self.multiword not in ("phrase", "last"):
-            raise InputError(f"multiword is '{self.multiword}'; it must be 'phrase' or 'last'.")
+            raise InputError(f"`multiword` must be phrase or last, not '{self.multiword}'.")
         if not self.labels:
             raise InputError("The dictionary of concepts is empty; give it at least one word.")
-        strangers = [label for label in self.synonyms if label not in self.labels]
-        if strangers:
+        unknown_labels = [label for label in self.synonyms if label not in self.labels]
+        if unknown_labels:
             raise InputError(
-                f"Synonyms are given for {', '.join(strangers)}, which the dictionary does not list; add them."
+                f"Synonyms are given for {', '.join(unknown_labels)}, which are not in the dictionary; add them."
             )
 
     @classmethod
@@ -107,14 +107,14 @@ class ConceptDictionary:
 
     @classmethod
     def read(cls, path: Path | str, multiword: str = "phrase") -> ConceptDictionary:
-        """A user's list: one concept a line, with other words for it after a colon: `couch: sofa, settee`."""
+        """Your own list: one concept per line, with synonyms after a colon: `couch: sofa, settee`."""
         labels: list[str] = []
         synonyms: dict[str, tuple[str, ...]] = {}
         try:
             lines = Path(path).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(
-                f"Cannot read the concepts {path}: {error}. Give a UTF-8 text file, a concept a line."
+                f"Cannot read the concepts {path}: {error}. Give a UTF-8 text file with one concept per line."
             ) from error
         for line in lines:
             label, _, others = line.partition(":")
@@ -127,7 +127,7 @@ class ConceptDictionary:
             if words:
                 synonyms[label] = synonyms.get(label, ()) + words
         if not labels:
-            raise InputError(f"{path} lists no concepts; write one a line.")
+            raise InputError(f"{path} has no concepts; write one per line.")
         return cls(tuple(labels), synonyms, multiword)
 
     def concept(self, label: str) -> str:
@@ -136,7 +136,7 @@ class ConceptDictionary:
 
     @cached_property
     def concepts(self) -> tuple[str, ...]:
-        """All concept words, each once, in the dictionary's order: what the vocabulary must hold."""
+        """All concept words, each once, in the order of the dictionary; the vocabulary must have them."""
         return tuple(dict.fromkeys(self.concept(label) for label in self.labels))
 
     @cached_property
@@ -145,8 +145,8 @@ class ConceptDictionary:
 
     @cached_property
     def _forms(self) -> dict[tuple[str, ...], str]:
-        """Every way a concept may be written, singular and plural; a label's own name wins over another's plural, and
-        both over a synonym."""
+        """All forms of the concepts, singular and plural; a label wins over the plural of another, and both over a
+        synonym."""
         forms: dict[tuple[str, ...], str] = {}
         for label in self.labels:
             forms.setdefault(tuple(label.split()), self.concept(label))
@@ -168,7 +168,7 @@ class ConceptDictionary:
         return frozenset(form[0] for form in self._forms)
 
     def of_sentence(self, words: Sequence[str]) -> tuple[str, ...]:
-        """Concepts of a tokenised sentence, each once, in order; the longest phrase wins where several begin."""
+        """Concepts of a tokenised sentence, each once, in order; the longest of several phrases wins."""
         found: dict[str, None] = {}
         position = 0
         while position < len(words):
@@ -186,7 +186,7 @@ class ConceptDictionary:
     def of_detections(
         self, labels: Sequence[str], scores: Sequence[float], least_score: float = 0.3, most: int = 5
     ) -> Found:
-        """The surest `most` concepts with a score of `least_score` or more, surest first, each once.
+        """The `most` concepts of highest score, at least `least_score`, highest first, each once.
 
         Detectors that write their labels with capitals or more spaces (`Traffic light`) are understood.
         """
@@ -201,8 +201,8 @@ class ConceptDictionary:
                 continue
             concept = self.concept(known)
             best[concept] = max(score, best.get(concept, score))
-        surest = sorted(best, key=lambda concept: (-best[concept], concept))  # by name among equals: a fixed order
-        kept = tuple(surest[:most])
+        ranked = sorted(best, key=lambda concept: (-best[concept], concept))  # by name for equal scores
+        kept = tuple(ranked[:most])
         return Found(kept, tuple(best[concept] for concept in kept), tuple(unknown))
 
 
@@ -213,10 +213,10 @@ def _add_forms(forms: dict[tuple[str, ...], str], written: str, concept: str) ->
 
 
 def describe_unknown(labels: Iterable[tuple[str, int]]) -> str:
-    """One sentence about labels that are no concepts, most frequent first; empty where there are none."""
+    """One sentence about labels that are not concepts, most frequent first; empty if there are none."""
     counted = sorted(labels, key=lambda item: (-item[1], item[0]))
     if not counted:
         return ""
     named = ", ".join(f"{label} ({count} images)" for label, count in counted[:10])
     more = f" and {len(counted) - 10} more" if len(counted) > 10 else ""
-    return f"Detector labels that the dictionary of concepts does not know: {named}{more}; add them to use them."
+    return f"Detector labels that are not in the dictionary of concepts: {named}{more}; add them to use them."

@@ -1,7 +1,7 @@
-"""The singular of English nouns, by rule and a short list of exceptions: "men" and "man" name one thing.
+"""The singular of English nouns, by rules and a short list of exceptions.
 
-Released grounding scores use CoreNLP's lemmas. This one needs no Java: it undoes plurals only, which is all that a
-noun's lemma is, and leaves words alone that are the same in both (sheep) or have no singular (jeans).
+Released grounding scores use CoreNLP's lemmas. This module needs no Java: it only undoes plurals, and
+keeps words that have the same plural (sheep) or no singular (jeans).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ IRREGULAR = {many: one for one, many in IRREGULAR_PLURALS.items() if one != "per
 }
 
 
-# "people" keeps its own lemma, as in CoreNLP: a crowd is not a person.
+# "people" is its own lemma, as in CoreNLP.
 def _words(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
@@ -43,7 +43,7 @@ E_SINGULARS = _words("""
 
 
 def noun_lemma(word: str) -> str:
-    """The singular of a noun, small letters kept as they are.
+    """The singular of a noun in lower case.
 
     >>> [noun_lemma(word) for word in "dogs men puppies benches glasses knives shoes buses grass people".split()]
     ['dog', 'man', 'puppy', 'bench', 'glasses', 'knife', 'shoe', 'bus', 'grass', 'people']

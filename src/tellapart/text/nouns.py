@@ -1,8 +1,8 @@
 """Which words are nouns (NN, NNS, NNP, NNPS), for the part-of-speech mask of grounded captioning (paper 2, Eq. 8).
 
-The default tagger is HanTa's English model, which lies inside its package. Its own sentence search is a Python loop;
-here the same trigram model is searched for all sentences at once, exactly rather than with its beam of five states.
-spaCy tags instead when it is installed and asked for.
+The default tagger is HanTa's English model, which is part of its package. HanTa searches each sentence in a Python
+loop; here the same trigram model is searched for all sentences at once, exactly rather than with a beam of five states.
+spaCy is the alternative.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ CHUNK = 4096
 
 
 def mark_nouns(sentences: Sequence[Sequence[str]], tagger: str = "hanta") -> list[np.ndarray]:
-    """A bool array for each sentence, True where the word is a noun.
+    """A bool array per sentence, True for nouns.
 
     >>> [mask.tolist() for mask in mark_nouns([["a", "dog", "catches", "the", "ball"]])]
     [[False, True, False, False, True]]
     """
     if tagger not in TAGGERS:
-        raise InputError(f"There is no tagger '{tagger}'; choose one of {', '.join(TAGGERS)}.")
+        raise InputError(f"`tagger` must be one of {', '.join(TAGGERS)}, not '{tagger}'.")
     distinct = list(dict.fromkeys(tuple(sentence) for sentence in sentences))
     masks = dict(zip(distinct, TAGGERS[tagger](distinct), strict=True))
     return [masks[tuple(sentence)] for sentence in sentences]
@@ -42,7 +42,7 @@ def _with_spacy(sentences: Sequence[tuple[str, ...]]) -> list[np.ndarray]:
         language = spacy.load("en_core_web_sm", exclude=["parser", "ner", "lemmatizer"])
     except (ImportError, OSError) as error:
         raise InputError(
-            f"spaCy and its model en_core_web_sm are not installed ({error}); install them or use --tagger hanta."
+            f"spaCy and its model en_core_web_sm are not installed ({error}); install them or use `tagger='hanta'`."
         ) from error
     documents = language.pipe(Doc(language.vocab, words=list(sentence)) for sentence in sentences)
     return [np.asarray([token.tag_.startswith("NN") for token in document], dtype=bool) for document in documents]
@@ -70,7 +70,7 @@ def _transitions() -> np.ndarray:
 
 @lru_cache(maxsize=200_000)
 def _readings(word: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """The likeliest tags of a word and log p(word | tag), best first."""
+    """The most likely tags of a word and log p(word | tag), best first."""
     known = [(tag, score) for tag, score in _model()._tag_word(word, casesensitive=False, conditional=True) if tag > 3]
     known = known[:CANDIDATES] or [(_model().tag2int["UNC"], 0.0)]
     return tuple(tag for tag, _ in known), tuple(score for _, score in known)
@@ -79,7 +79,7 @@ def _readings(word: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
 def _with_hanta(sentences: Sequence[tuple[str, ...]]) -> list[np.ndarray]:
     nouns = np.asarray([_model().tag2int[tag] for tag in NOUN_TAGS if tag in _model().tag2int])
     words = {word: row for row, word in enumerate(dict.fromkeys(word for sentence in sentences for word in sentence))}
-    tags = np.zeros((len(words) + 1, CANDIDATES), dtype=np.int64)  # [W + 1, K]; the last row stands for no word
+    tags = np.zeros((len(words) + 1, CANDIDATES), dtype=np.int64)  # [W + 1, K]; the last row is for padding
     scores = np.full((len(words) + 1, CANDIDATES), -1e6, dtype=np.float32)  # [W + 1, K]
     scores[-1, 0] = 0.0
     for word, row in words.items():
@@ -87,7 +87,7 @@ def _with_hanta(sentences: Sequence[tuple[str, ...]]) -> list[np.ndarray]:
         tags[row, : len(found)] = found
         scores[row, : len(found)] = likelihood
     masks: list[np.ndarray] = [np.zeros(0, dtype=bool)] * len(sentences)
-    # Sentences of one length are searched together, so that no step is spent on padding.
+    # Sentences of similar length are searched together, so that little is computed on padding.
     order = sorted(range(len(sentences)), key=lambda row: len(sentences[row]))
     for first in range(0, len(order), CHUNK):
         rows = order[first : first + CHUNK]

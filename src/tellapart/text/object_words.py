@@ -2,7 +2,7 @@
 
 The paper scores one word an object, Flickr30k Entities annotates phrases, and no script that turns one into the other
 was ever published. Ours: the phrase's head noun, reduced to its lemma; see `head_word` for what the head is. Classes
-are the lemmas that the training captions name often enough, or a list of the user's own.
+are the lemmas that occur often enough in the training captions, or your own list.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AMOUNTS = _words("""
     handful herd kind line lot lots mass number pack pair pairs piece pieces pile plenty row rows school series
     set sets sort stack stream team total trio troop type variety
 """)
-"""Nouns that only say how much of what follows "of": a group of people is people, a bucket of water is a bucket."""
+"""Nouns of quantity before "of": a group of people is people, but a bucket of water is a bucket."""
 PREPOSITIONS = _words("""
     about above across after against along among around at behind below beneath beside between by down during for
     from in inside into like near off on onto out outside over past through to toward towards under up upon with
@@ -39,11 +39,11 @@ NOT_OBJECTS = _words("""
     who whom you anyone anything everyone everything nobody nothing same so background foreground front back side
     top bottom middle end edge center centre part way
 """)
-"""Words that end a phrase but name no object: colours, numbers, pronouns, and places within the image."""
+"""Words at the end of a phrase that name no object: colours, numbers, pronouns and positions in the image."""
 
 
 def head_word(words: Sequence[str], nouns: Sequence[bool]) -> int | None:
-    """Which word of a phrase names its object; None where none does.
+    """Index of the word of a phrase that names its object, or None.
 
     The phrase is cut at its first preposition that follows a noun. If that is "of", an amount before it gives way to
     what follows. What is left is headed by its last noun, or, where the tagger found no noun, by its last word.
@@ -85,7 +85,7 @@ class ObjectClasses:
 
     @classmethod
     def counted(cls, lemmas: Iterable[str], least: int = 1, most: int | None = None) -> ObjectClasses:
-        """The lemmas seen at least so often, the most frequent first (ties in alphabetical order)."""
+        """The lemmas that occur at least `least` times, most frequent first, then alphabetically."""
         counts = Counter(lemmas)
         ordered = sorted(
             (lemma for lemma, count in counts.items() if count >= least), key=lambda name: (-counts[name], name)
@@ -94,19 +94,19 @@ class ObjectClasses:
 
     @classmethod
     def from_file(cls, path: Path) -> ObjectClasses:
-        """One class a line; empty lines and lines that begin with # are passed over. Words are reduced to lemmas."""
+        """One class per line; empty lines and lines that begin with # are ignored. Words are reduced to lemmas."""
         try:
             lines = [line.strip().lower() for line in path.read_text(encoding="utf-8").splitlines()]
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(
-                f"Cannot read the class list {path}: {error}. Give a UTF-8 text file, one class a line."
+                f"Cannot read the class list {path}: {error}. Give a UTF-8 text file with one class per line."
             ) from error
         names = tuple(dict.fromkeys(noun_lemma(line) for line in lines if line and not line.startswith("#")))
         spaced = [name for name in names if " " in name]
         if not names or spaced:
-            wrong = f"'{spaced[0]}' is more than one word" if spaced else "it lists nothing"
+            wrong = f"'{spaced[0]}' is more than one word" if spaced else "it is empty"
             raise InputError(
-                f"The class list {path} cannot be used: {wrong}. Object classes are single words, one a line."
+                f"The class list {path} cannot be used: {wrong}. Object classes are single words, one per line."
             )
         return cls(names)
 

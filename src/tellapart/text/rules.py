@@ -1,4 +1,4 @@
-"""How text becomes words and words become a vocabulary, as settings; the papers' choices are presets."""
+"""Text rules: how text becomes words and words become a vocabulary. Presets hold the papers' choices."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ WORD_RULES = (*SPLITTERS, WORD_PIECE)
 
 @dataclass(frozen=True)
 class TextRules:
-    """From sentences to word ids."""
+    """How captions become word ids."""
 
     lower: bool = True
-    """Turn capitals into small letters."""
+    """Convert to lower case."""
     words: Literal["ptb", "ptb-marks", "no-punctuation", "letters", "spaces", "wordpiece"] = "ptb"
-    """What is a word: a splitter of tellapart.text.tokens, or wordpiece, the subwords of a given vocabulary."""
+    """A splitter of tellapart.text.tokens, or wordpiece, the subwords of a given vocabulary."""
     min_count: int = 5
-    """Words seen fewer times than this become UNK. 0 and 1 keep all."""
+    """Words that occur fewer times than this become UNK. 0 and 1 keep all."""
     max_length: int | None = None
     """Captions are cut after this many words; None keeps them whole."""
     vocabulary: Literal["train", "all", "corpus"] = "train"
-    """Which sentences are counted: the train split's and a joined corpus's, all of them, or the corpus's alone."""
+    """Which captions are counted: train (with a corpus), all, or the corpus alone."""
     min_words: int = 0
-    """Sentences with no image that have fewer words are left out."""
+    """Drop sentences without an image that have fewer words."""
     max_unknown: float = 1.0
-    """Sentences with no image of which a larger share is UNK are left out."""
+    """Drop sentences without an image with a larger share of UNK."""
     labels: bool = False
-    """Keep the words of all detector labels, however rare."""
+    """Keep the words of all detector labels, even rare ones."""
 
     def __post_init__(self) -> None:
         if self.words not in WORD_RULES:
-            raise InputError(f"There is no word rule '{self.words}'; choose one of {', '.join(WORD_RULES)}.")
+            raise InputError(f"`words` must be one of {', '.join(WORD_RULES)}, not '{self.words}'.")
         if self.max_length is not None and self.max_length < 1:
-            raise InputError(f"The longest caption must have at least one word, not {self.max_length}.")
+            raise InputError(f"`max_length` must be at least 1, not {self.max_length}.")
         if not 0 <= self.max_unknown <= 1:
-            raise InputError(f"The largest share of UNK lies between 0 and 1, not {self.max_unknown}.")
+            raise InputError(f"`max_unknown` must be between 0 and 1, not {self.max_unknown}.")
 
     @property
     def needs_vocabulary(self) -> bool:
@@ -72,7 +72,7 @@ class TextRules:
         return vocabulary
 
     def build_vocabulary(self, sentences: Iterable[Sequence[str]], always: Iterable[str] = ()) -> Vocabulary:
-        """Words by falling count, ties by letter; `always` are words kept whatever their count."""
+        """Words by descending count, then alphabetically; `always` are kept whatever their count."""
         counts: Counter[str] = Counter()
         for sentence in sentences:
             counts.update(sentence)
@@ -80,6 +80,7 @@ class TextRules:
         return Vocabulary.from_words(sorted(kept, key=lambda word: (-counts[word], word)))
 
     def as_dict(self) -> dict[str, Any]:
+        """The rules as plain values."""
         return asdict(self)
 
 
@@ -87,7 +88,7 @@ PRESETS: dict[str, TextRules] = {
     "default": TextRules(),
     # Paper 1, section 5: letters and emojis only, fewer than 5 times is UNK, at most 18 words.
     "contrastive-captioning": TextRules(words="letters", min_count=5, max_length=18),
-    # NeuralTalk2 keeps words seen more than 5 times and 16 words a caption.
+    # NeuralTalk2 keeps words seen more than 5 times and 16 words per caption.
     "neuraltalk": TextRules(words="no-punctuation", min_count=6, max_length=16),
     # Paper 2, section 4.2: fewer than 5 times is dropped, at most 16 words. Its released code drops 5 times as well.
     "grounded-captioning": TextRules(words="no-punctuation", min_count=5, max_length=16),
@@ -101,6 +102,7 @@ PRESETS: dict[str, TextRules] = {
 
 
 def preset(name: str) -> TextRules:
+    """The text rules of a preset."""
     if name not in PRESETS:
-        raise InputError(f"There are no text rules named '{name}'; choose one of {', '.join(PRESETS)}.")
+        raise InputError(f"`rules` must be one of {', '.join(PRESETS)}, not '{name}'.")
     return PRESETS[name]

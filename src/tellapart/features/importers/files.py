@@ -1,4 +1,4 @@
-"""Bottom-up features as one .npy or .npz an image: `cocobu_att/42.npz`, `cocobu_fc/42.npy`, and the like.
+"""Bottom-up features as one .npy or .npz per image: `cocobu_att/42.npz`, `cocobu_fc/42.npy`, and the like.
 
 An .npz holds the features as `feat`, `x` or `features`, boxes as `bbox` or `boxes`, their image's size as `image_w`
 and `image_h`. Boxes may also lie in a sibling folder, `NAME_box` beside `NAME_att`.
@@ -31,7 +31,7 @@ class FileSource:
         self.path = path
         self._files = {file.stem: file for file in sorted(path.iterdir()) if file.suffix in (".npy", ".npz")}
         if not self._files:
-            raise InputError(f"{path} holds no .npy or .npz files; give the folder with one array an image.")
+            raise InputError(f"{path} holds no .npy or .npz files; give the folder with one array per image.")
         sibling = path.with_name(path.name.removesuffix("_att") + "_box")
         self._boxes = sibling if path.name.endswith("_att") and sibling.is_dir() else None
         first = next(iter(self._files))
@@ -55,7 +55,7 @@ class FileSource:
     def read(self, key: str) -> Imported:
         values, boxes, size = self._arrays(key)
         if values.shape[-1] != self.width:
-            raise InputError(f"{self._files[key]} has width {values.shape[-1]}, the others {self.width}; leave it out.")
+            raise InputError(f"{self._files[key]} has width {values.shape[-1]}, the others {self.width}; remove it.")
         if values.ndim == 3:
             boxes = grid_boxes(*values.shape[:2])
         return Imported(values.reshape(-1, self.width), boxes, size)
@@ -78,7 +78,7 @@ class FileSource:
         except (ValueError, EOFError, OSError, BadZipFile) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"{file} cannot be read as arrays ({error}); mend it or make it anew.") from error
+            raise InputError(f"{file} cannot be read as arrays ({error}); fix it or make it again.") from error
 
     def _sibling_boxes(self, key: str) -> np.ndarray | None:
         return None if self._boxes is None else np.load(self._boxes / f"{key}.npy", allow_pickle=False)

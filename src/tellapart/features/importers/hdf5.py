@@ -1,4 +1,4 @@
-"""Features in HDF5: a dataset or group an image, or one large array with ids beside it. Needs h5py.
+"""Features in HDF5: one dataset or group per image, or one large array with ids. Needs h5py.
 
 - `/42` is a dataset [D], [R, D] or [H, W, D]; or a group with `features` (and `boxes`, `scores`).
 - `/features` [I, R, D] or [I, D] with `/image_ids` [I] (or `ids`), and perhaps `/boxes` [I, R, 4].
@@ -22,6 +22,8 @@ ID_NAMES = ("image_ids", "ids", "image_id")
 
 
 class Hdf5Source:
+    """An HDF5 file of features."""
+
     label_names: list[str] = []  # noqa: RUF012 - never written to
     has_detections = False
 
@@ -40,7 +42,7 @@ class Hdf5Source:
         if self._features:
             self._index()
         if not self._ranges and not len(self._file):
-            raise InputError(f"{path} holds nothing; give a file with one dataset an image, or `features` with `ids`.")
+            raise InputError(f"{path} is empty; give a file with one dataset per image, or `features` with `ids`.")
         first = self.read(next(iter(self.keys())))
         self.width = int(first.values.shape[1])
         self.has_boxes = first.boxes is not None
@@ -50,10 +52,10 @@ class Hdf5Source:
         return name in self._file and hasattr(self._file[name], "shape")
 
     def _index(self) -> None:
-        """Which rows, or which slice of the large array, belong to each id."""
+        """Find the rows of each id in the large array."""
         ids_name = next((name for name in ID_NAMES if self._is_array(name)), None)
         if ids_name is None:
-            raise InputError(f"{self.path} has `{self._features}` but no `image_ids` to say whose they are; add them.")
+            raise InputError(f"{self.path} has `{self._features}` but no `image_ids`; add them.")
         ids = [item.decode() if isinstance(item, bytes) else str(item) for item in self._file[ids_name][()].tolist()]
         if self._is_array("pos_boxes"):
             starts = np.asarray(self._file["pos_boxes"])

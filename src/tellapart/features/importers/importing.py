@@ -1,4 +1,4 @@
-"""Bringing features that others computed into a pack, through the same resumable writer as computed ones."""
+"""Importing features that were computed elsewhere into a pack."""
 
 from __future__ import annotations
 
@@ -29,18 +29,20 @@ SUFFIXES = {".tsv": "tsv", ".h5": "hdf5", ".hdf5": "hdf5", ".hdf": "hdf5"}
 
 
 def recognise(path: Path) -> str:
-    """Which of SOURCES a path is, from what is there."""
+    """The name in SOURCES of the format of a path."""
     if path.is_dir():
         return "precomp" if any(path.glob("*_ims.npy")) else "files"
     if not path.exists():
         raise InputError(f"{path} does not exist; give a folder of arrays, a .tsv or an HDF5 file.")
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{path} is not known as features; give a folder of .npy or .npz, a .tsv, .h5 or .hdf5 file.")
+        raise InputError(
+            f"{path} is not a known format of features; give a folder of .npy or .npz, a .tsv, .h5 or .hdf5 file."
+        )
     return SUFFIXES[path.suffix.lower()]
 
 
 def import_features(pack_folder: Path, path: Path, name: str = "", overwrite: bool = False) -> FeatureStore:
-    """Features at `path`, as features NAME of the pack; a *_precomp folder makes the pack where there is none."""
+    """Import the features at `path` as `name`; a *_precomp folder creates the pack if there is none."""
     source = SOURCES[recognise(path)](path)
     if isinstance(source, PrecompSource) and not (pack_folder / "pack.json").is_file():
         source.make_pack(pack_folder)
@@ -56,7 +58,7 @@ def import_features(pack_folder: Path, path: Path, name: str = "", overwrite: bo
     }
     counts = np.asarray([source.count(key) for key in keys], np.int64)
     if len(counts) and counts.min() == 0:
-        raise InputError(f"{path} has no rows for image {pack.images[int(counts.argmin())].id}; make them anew.")
+        raise InputError(f"{path} has no rows for image {pack.images[int(counts.argmin())].id}; make them again.")
     plan = StorePlan(facts, counts, UNIT, boxes=source.has_boxes, detections=source.has_detections)
     writer = StoreWriter(pack.feature_folder(name or path.stem), plan, overwrite)
     try:
@@ -70,7 +72,7 @@ def import_features(pack_folder: Path, path: Path, name: str = "", overwrite: bo
 
 
 def _state(path: Path) -> list[int]:
-    """Size and time of what is imported, so that changed files are not taken for the ones already in the pack."""
+    """Number, size and time of the files, so that changed files are imported again."""
     files = [path] if path.is_file() else [file for file in path.iterdir() if file.is_file()]
     found = [file.stat() for file in files]
     return [len(found), sum(one.st_size for one in found), max((one.st_mtime_ns for one in found), default=0)]
@@ -82,7 +84,7 @@ def _rows(source: FeatureSource, keys: list[str], images: list[PackImage]) -> Ro
     if source.has_boxes:
         missing = [image.id for image, one in zip(images, found, strict=True) if one.boxes is None]
         if missing:
-            raise InputError(f"{source.path} has boxes for some images but none for {missing[0]}; make them anew.")
+            raise InputError(f"{source.path} has boxes for some images but none for {missing[0]}; make them again.")
         boxes = np.concatenate([box_fractions(one, image, source.path) for one, image in zip(found, images)])
     return Rows(
         np.concatenate([one.values for one in found]),

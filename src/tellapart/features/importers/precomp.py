@@ -1,4 +1,4 @@
-"""`*_precomp` folders: {train,dev,test}_ims.npy with {train,dev,test}_caps.txt. They carry captions, so a pack is made.
+"""`*_precomp` folders: {train,dev,test}_ims.npy and _caps.txt. They include captions, so they make a pack.
 
 Arrays hold one image a row, or, in the older ones, each image as often as it has captions; both are understood.
 """
@@ -20,7 +20,7 @@ from tellapart.text.rules import TextRules, preset
 
 SPLITS = {"train": "train", "dev": "val", "val": "val", "test": "test"}
 PROBE = 8
-"""Values compared to see that two neighbouring rows are the same image."""
+"""Values to compare to find out whether two neighbouring rows are the same image."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Part:
 
 
 class PrecompSource:
+    """A folder of *_precomp arrays."""
+
     label_names: list[str] = []  # noqa: RUF012 - never written to
     has_detections = False
     has_boxes = False
@@ -66,7 +68,7 @@ class PrecompSource:
         return Imported(np.asarray(part.values[row]).reshape(-1, self.width))
 
     def make_pack(self, folder: Path, rules: TextRules | None = None) -> Pack:
-        """A pack of the captions; its images have no files, only the features to be imported."""
+        """A pack of the captions; its images have no files, only the features to import."""
         rules = rules or preset("vse")
         images = [PackImage(key, "", part.split) for part in self.parts for key in part.ids]
         texts = [text for part in self.parts for text in part.captions]
@@ -99,14 +101,14 @@ def _read_part(path: Path, name: str) -> Part:
         owner = np.arange(len(lines)) // (len(lines) // len(values))
     else:
         raise InputError(
-            f"{path}: {len(values)} images in {name}_ims.npy and {len(lines)} lines in {name}_caps.txt do not go "
+            f"{path}: {len(values)} images in {name}_ims.npy and {len(lines)} lines in {name}_caps.txt do not fit "
             "together; each image needs the same number of captions."
         )
     return Part(SPLITS[name], values, firsts, lines, owner, _ids(path / f"{name}_ids.txt", SPLITS[name], firsts, owner))
 
 
 def _ids(path: Path, split: str, firsts: np.ndarray, owner: np.ndarray) -> list[str]:
-    """Ids from the file beside the arrays, one an image or one a caption; numbers where there is none."""
+    """Ids from the ids file, one per image or one per caption; numbers if there is no such file."""
     lines = _lines(path) if path.is_file() else []
     if len(lines) == len(firsts) and len(set(lines)) == len(firsts):
         return [f"{split}-{line}" for line in lines]
@@ -120,6 +122,6 @@ def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist; a *_precomp folder has a caps file beside each array.") from error
+        raise InputError(f"{path} does not exist; a *_precomp folder has a caps file for each array.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error

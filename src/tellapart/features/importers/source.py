@@ -1,4 +1,4 @@
-"""What an importer must offer, and what all of them need: keys matched to images, pixel boxes made fractions."""
+"""The protocol of imported features, and matching their keys to images and their boxes to fractions."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from tellapart.data.pack_types import PackImage
 from tellapart.images.formats import image_stem
 
 BOX_TOLERANCE = 0.02
-"""Detectors overshoot the edge by a pixel or two; more than this share of a side means a wrong image size."""
+"""Detectors exceed the edge by a pixel or two; more than this share of a side means a wrong image size."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """One image's features as a source has them."""
+    """The features of one image in a source."""
 
     values: np.ndarray  # [R, D]
     boxes: np.ndarray | None = None  # [R, 4] x1 y1 x2 y2, in pixels or fractions
     size: tuple[float, float] | None = None
-    """Width and height that the boxes are in pixels of, where the source says so."""
+    """Width and height of the image to which pixel boxes refer, if the source states them."""
     scores: np.ndarray | None = None  # [R]
     labels: np.ndarray | None = None  # [R]
 
 
 class FeatureSource(Protocol):
-    """Features that others computed, by the key they filed them under. What holds for one image holds for all."""
+    """Features computed elsewhere, by key. All images have the same kind and width."""
 
     path: Path
     kind: str
@@ -40,17 +40,21 @@ class FeatureSource(Protocol):
     has_detections: bool
     label_names: list[str]
 
-    def keys(self) -> Iterable[str]: ...
-
-    def count(self, key: str) -> int:
-        """Rows of one image, found without reading its features where the format allows."""
+    def keys(self) -> Iterable[str]:
+        """Keys of the images."""
         ...
 
-    def read(self, key: str) -> Imported: ...
+    def count(self, key: str) -> int:
+        """Number of rows of one image, without reading its features if the format allows."""
+        ...
+
+    def read(self, key: str) -> Imported:
+        """The features of one image."""
+        ...
 
 
 def match_keys(images: Sequence[PackImage], source: FeatureSource) -> list[str]:
-    """The source's key for each image: by id, file name, or the number in it (COCO_val2014_000000000042 is 42)."""
+    """The key of each image: its id, file name, or the number in it (COCO_val2014_000000000042 is 42)."""
     keys = set(source.keys())
     numbers = {int(key): key for key in keys if key.isdigit()}
     matched: list[str | None] = []
@@ -62,7 +66,7 @@ def match_keys(images: Sequence[PackImage], source: FeatureSource) -> list[str]:
     if missing:
         raise InputError(
             f"{source.path} has no features for {len(missing)} of {len(images)} images, {missing[0]} among them; "
-            f"its keys look like {', '.join(sorted(keys)[:3]) or 'nothing'}. Every image of the pack needs features."
+            f"its first keys are {', '.join(sorted(keys)[:3]) or 'nothing'}. Every image of the pack needs features."
         )
     found = [key for key in matched if key is not None]
     if len(set(found)) != len(found):
@@ -72,7 +76,7 @@ def match_keys(images: Sequence[PackImage], source: FeatureSource) -> list[str]:
 
 
 def _numbers(names: Iterable[str]) -> Iterable[int]:
-    """A COCO file ends in its number; a Flickr file begins with it."""
+    """A COCO file name ends with its number; a Flickr file name begins with it."""
     for name in names:
         for pattern in (r"(\d+)$", r"^(\d+)(?:_|$)"):
             found = re.search(pattern, name)
@@ -81,19 +85,20 @@ def _numbers(names: Iterable[str]) -> Iterable[int]:
 
 
 def box_fractions(found: Imported, image: PackImage, path: Path) -> np.ndarray:
-    """Boxes [R, 4] in fractions; pixels are divided by the size the source gives, or else the image's own."""
+    """Boxes [R, 4] in fractions; pixels are divided by the size that the source states, else by the image's."""
     assert found.boxes is not None
     boxes: np.ndarray = np.asarray(found.boxes, np.float32).reshape(-1, 4)
     if boxes.max(initial=0) > 1 + BOX_TOLERANCE:
         width, height = found.size or (image.width, image.height)
         if not width or not height:
             raise InputError(
-                f"{path}: boxes of {image.id} are in pixels, but neither it nor the pack says of what size."
+                f"{path}: boxes of {image.id} are in pixels, but neither it nor the pack states the image size."
             )
         boxes = boxes / np.asarray([width, height, width, height], np.float32)
     if boxes.max(initial=0) > 1 + BOX_TOLERANCE or boxes.min(initial=0) < -BOX_TOLERANCE:
         raise InputError(
-            f"{path}: boxes of {image.id} reach beyond the image; they were made for another size than "
-            f"{found.size or (image.width, image.height)}. Store image_w and image_h beside them."
+            f"{path}: boxes of {image.id} exceed the image; they were made for another size than "
+            f"{found.size or (image.width, image.height)}. Store image_w and image_h with them."
         )
-    return np.clip(boxes, 0, 1)
+    clipped: np.ndarray = np.clip(boxes, 0, 1)
+    return clipped

@@ -1,4 +1,4 @@
-"""Bottom-up features as TSV: one image a line, arrays in base64, in the six- and the ten-column layout."""
+"""Bottom-up features as TSV: one image per line, arrays in base64, in the six- and the ten-column layout."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LAYOUTS = {
 
 
 class TsvSource:
-    """Lines are found by their place in the file, so that a file of many gigabytes is read one image at a time."""
+    """A TSV file, indexed by line, so that a file of many gigabytes is read one image at a time."""
 
     kind = "regions"
     has_boxes = True
@@ -49,12 +49,14 @@ class TsvSource:
                 layout = LAYOUTS[columns]
                 key, rows = fields[0].decode(), fields[layout.index("num_boxes")]
                 if not rows.isdigit():
-                    raise InputError(f"{path}, line {number}: '{rows[:20].decode(errors='replace')}' is no box count.")
+                    raise InputError(
+                        f"{path}, line {number}: '{rows[:20].decode(errors='replace')}' is not a number of boxes."
+                    )
                 self._places[key] = (place, number)
                 self._rows[key] = int(rows)
                 place += len(line)
         if not self._places:
-            raise InputError(f"{path} is empty; give a TSV with one image a line.")
+            raise InputError(f"{path} is empty; give a TSV with one image per line.")
         self._layout = LAYOUTS[columns]
         self.has_detections = columns == 10
         first = next(key for key, rows in self._rows.items() if rows)
@@ -88,7 +90,7 @@ class TsvSource:
         return Imported(values, boxes, size, scores, labels)
 
     def _most_label(self) -> int:
-        """Labels are numbers without names here; the names are the numbers themselves."""
+        """The largest label. Labels are numbers; their names are the numbers."""
         return 1 + max((int(labels.max(initial=-1)) for labels in map(self._labels, self._places)), default=-1)
 
     def _labels(self, key: str) -> np.ndarray:
