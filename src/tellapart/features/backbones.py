@@ -14,15 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
-from tellapart.features.efficientnet import LITE_SIZES, efficientnet_lite, fold_norms
+from tellapart.features.efficientnet import HEAD_WIDTH, LITE_SIZES, efficientnet_lite, fold_norms
 from tellapart.images.preprocessing import Interpolation, Preprocessing
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 LITE_MEAN, LITE_STD = (127 / 255,) * 3, (128 / 255,) * 3
 TIMM_PREFIX = "timm:"
+TUNED_NETWORK, TUNED_SIZE = "network", "size"
+"""Names in the metadata of a tuned backbone's file."""
 
 
 class Backbone(nn.Module):
@@ -83,6 +87,21 @@ def _lite(name: str) -> Callable[[bool, bool], Backbone]:
     return load
 
 
+def _load_tuned(path: Path, trainable: bool, pretrained: bool) -> Backbone:
+    """A backbone that end-to-end training saved as one file of weights, with its network and size as metadata."""
+    try:
+        with safe_open(path, "pt") as file:
+            facts = file.metadata() or {}
+        network: nn.Module = efficientnet_lite(facts[TUNED_NETWORK], pretrained=False)
+        if pretrained:
+            network.load_state_dict(load_file(path))
+    except (OSError, KeyError, SafetensorError, RuntimeError) as error:
+        raise InputError(f"{path} is not a backbone of end-to-end training ({error}); check the path.") from error
+    network = network if trainable else fold_norms(network)
+    preprocessing = Preprocessing(int(facts[TUNED_SIZE]), LITE_MEAN, LITE_STD)
+    return Backbone(str(path), network.to(memory_format=torch.channels_last), HEAD_WIDTH, preprocessing)  # type: ignore[call-overload]
+
+
 BACKBONES: dict[str, Callable[[bool, bool], Backbone]] = {name: _lite(name) for name in LITE_SIZES}
 
 
@@ -94,6 +113,8 @@ def load_backbone(name: str, trainable: bool = False, pretrained: bool = True) -
     """
     if name in BACKBONES:
         backbone = BACKBONES[name](trainable, pretrained)
+    elif name.endswith(".safetensors"):
+        backbone = _load_tuned(Path(name), trainable, pretrained)
     elif name.startswith(TIMM_PREFIX):
         backbone = _load_timm(name, pretrained)
     else:

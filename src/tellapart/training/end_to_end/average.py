@@ -1,4 +1,4 @@
-"""A running average of a model's weights, which is what is measured and saved."""
+"""A running average of the weights of a model: the weights that are measured and saved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import nn
 class Average:
     """`model` holds decay * average + (1 - decay) * weights after each update; floating-point buffers are copied.
 
-    Early updates forget faster, so that the first weights do not linger: decay is at most (1 + n) / (10 + n).
+    The decay of update n is at most (1 + n) / (10 + n), so that the first weights are soon forgotten.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:

@@ -1,6 +1,6 @@
-"""The training loop of the joint model: batches drawn on the device, a schedule that ends on time, and no surprises.
+"""The training loop of the joint model: batches drawn on the device, and a schedule that ends on time.
 
-Progress is the larger of steps done and time spent, so that the learning rate reaches its end whenever the time is up.
+Progress is the larger share of steps and of time, so that the learning rate reaches its end when the time is up.
 A step that runs out of memory halves the batch; a compiled step that fails is repeated without compilation.
 """
 
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,31 +27,42 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """How the joint model is trained."""
+    """Settings of joint training."""
 
     size: int = 260
-    """Pixels of a side at the backbone's input."""
+    """Side in pixels of the backbone's input."""
     batch: int = 512
-    seconds: float = 400.0
-    """When the schedule ends; whichever of this and most_steps comes first."""
+    """Images per step."""
+    seconds: float = 517.0
+    """Training ends after this time or `most_steps`, whichever comes first; the learning rate falls accordingly."""
     most_steps: int = 1_000_000
+    """Most steps."""
     warm_up: int = 300
+    """Steps in which the learning rate rises."""
     matched: int = 2
     """Captions per image in the contrastive loss."""
     described: int = 5
     """Captions per image in the likelihood."""
     average: float = 0.999
+    """Decay of the running average of the weights."""
     clip: float = 1.0
+    """Longest gradient."""
     least_area: float = 0.6
+    """Smallest share of an image's area in a random crop."""
     compiled: bool = True
+    """Compile the model if that is faster."""
     checkpoint_seconds: float = 150.0
+    """Seconds between checkpoints."""
     log_every: int = 20
+    """Steps between log lines."""
     weights: LossWeights = field(default_factory=LossWeights)
+    """Weights of the losses."""
     rates: Rates = field(default_factory=Rates)
+    """Learning rates."""
 
 
-def mixed_precision(device: torch.device) -> AbstractContextManager:
-    """bfloat16 where the device is a GPU; float32 on a CPU."""
+def mixed_precision(device: torch.device) -> AbstractContextManager[object]:
+    """bfloat16 on a GPU, float32 on a CPU."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
 
 
@@ -161,7 +173,7 @@ class Training:
         self.average.update(self.model)
         return {**{name: value.detach() for name, value in losses.items()}, "norm": norm}
 
-    def _guarded(self, work: Callable):  # type: ignore[no-untyped-def]
+    def _guarded(self, work: Callable[[], Any]) -> Any:
         """The result of the work, or None where it ran out of memory and the batch was halved."""
         try:
             return work()
@@ -173,7 +185,8 @@ class Training:
         except Exception as error:
             if not self.parts.compiled:
                 raise
-            self.log(f"compiled step failed, going on without compilation: {type(error).__name__} {str(error)[:300]}")
+            why = f"{type(error).__name__} {str(error)[:300]}"
+            self.log(f"compiled step failed, training continues without compilation: {why}")
             self.parts = Parts.of(self.model, self.settings.weights, compiled=False)
         self.optimiser.zero_grad(set_to_none=True)
         if self.device.type == "cuda":

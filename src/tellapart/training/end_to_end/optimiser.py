@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -35,7 +36,7 @@ def optimiser(model: JointModel, rates: Rates, fused: bool) -> torch.optim.AdamW
     return torch.optim.AdamW([group for group in groups if group["params"]], betas=(0.9, 0.98), fused=fused)
 
 
-def _groups(parameters: list[nn.Parameter], peak: float, decay: float) -> list[dict]:
+def _groups(parameters: list[nn.Parameter], peak: float, decay: float) -> list[dict[str, Any]]:
     matrices = [p for p in parameters if p.ndim >= 2]
     vectors = [p for p in parameters if p.ndim < 2]
     return [

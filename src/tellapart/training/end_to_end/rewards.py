@@ -1,4 +1,4 @@
-"""What a drawn caption is worth: CIDEr-D, how surely it finds its image, less the untrue objects it names."""
+"""The reward of a sampled caption: CIDEr-D, plus how well it identifies its image, minus its untrue objects."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from torch import Tensor
 from tellapart.metrics.captions.token_reward import TokenCider
 from tellapart.models.matchers.dual_encoder import DualEncoderModel
 from tellapart.training.end_to_end.object_words import ObjectWords, untrue_objects
-from tellapart.training.end_to_end.words import WordPieces
+from tellapart.training.end_to_end.words import PiecesOfWords
 
 
 @dataclass(frozen=True)
 class RewardWeights:
-    """How much each part of the reward counts."""
+    """Weights of the parts of the reward."""
 
     cider: float = 1.0
-    retrieval: float = 0.0
-    untrue: float = 0.0
+    """Weight of CIDEr-D."""
+    retrieval: float = 0.3
+    """Weight of ln p(image | caption) among look-alikes and the batch, by the matcher."""
+    untrue: float = 0.5
+    """Subtracted for each named object that no reference names."""
     least_log_probability: float = -8.0
-    """A caption that finds other images counts no less than this."""
+    """Lower bound of the log-probability of the own image."""
 
 
 class Rewards:
@@ -39,7 +42,7 @@ class Rewards:
         self,
         cider: TokenCider,
         matcher: DualEncoderModel,
-        pieces: WordPieces,
+        pieces: PiecesOfWords,
         objects: ObjectWords,
         vectors: Tensor,
         neighbours: Tensor,

@@ -23,22 +23,34 @@ from tellapart.training.end_to_end.sampling import draw_captions, drawn_log_prob
 
 @dataclass(frozen=True)
 class SelfCritical:
-    """How the captioner is trained on rewards."""
+    """Settings of self-critical training."""
 
     batch: int = 512
+    """Images per step."""
     each: int = 5
-    seconds: float = 120.0
+    """Captions sampled per image."""
+    seconds: float = 330.0
+    """Training ends after this time or `most_steps`, whichever comes first."""
     most_steps: int = 1_000_000
+    """Most steps."""
     warm_up: int = 50
+    """Steps in which the learning rate rises."""
     lr: float = 3e-5
+    """Highest learning rate."""
     likelihood: float = 0.1
-    """Weight of the likelihood of the references, which keeps language and vocabulary alive."""
+    """Weight of the likelihood of the references: without it the captions lose rare words."""
     smoothing: float = 0.1
+    """Label smoothing of the likelihood."""
     average: float = 0.99
+    """Decay of the running average of the weights."""
     clip: float = 1.0
+    """Longest gradient."""
     most_words: int = 20
+    """Most words of a sampled caption."""
     log_every: int = 20
+    """Steps between log lines."""
     reward: RewardWeights = field(default_factory=RewardWeights)
+    """The reward."""
 
 
 def train_self_critical(
@@ -55,7 +67,7 @@ def train_self_critical(
     fused = device.type == "cuda"
     optimiser = torch.optim.AdamW(captioner.parameters(), settings.lr, betas=(0.9, 0.98), weight_decay=0.0, fused=fused)
     average, drawing = Average(captioner, settings.average), Rows(available, device)
-    captioner.eval()  # no dropout: the policy that draws is the one whose gradient is taken
+    captioner.eval()  # no dropout: samples and gradients come from the same model
     begin, step, batch = time.monotonic(), 0, settings.batch
     while True:
         progress = max(step / settings.most_steps, (time.monotonic() - begin) / settings.seconds)

@@ -2,90 +2,69 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tellapart.text.tokens import split_all
 from tellapart.text.vocabulary import END, PAD, START, UNK, Vocabulary
-from tellapart.text.wordpiece import plain_ending
-
-FIRST_PIECE, LAST_PIECE = 101, 102  # [CLS] and [SEP] of BERT's uncased subwords
-Pieces = Callable[[Sequence[str]], list[list[int]]]
-"""Subword ids of texts, without marks for begin and end."""
+from tellapart.text.wordpiece import split_pieces
 
 
-def count_words(captions: Iterable[str], least: int) -> Vocabulary:
-    """The words that occur at least so often, the most frequent first."""
-    counts = Counter(word for words in split_all(captions) for word in words)
-    kept = sorted((word for word, count in counts.items() if count >= least), key=lambda word: (-counts[word], word))
-    return Vocabulary.from_words(kept)
-
-
-def word_table(captions: Sequence[str], vocabulary: Vocabulary, most: int = 20) -> np.ndarray:
-    """[C, most + 2] uint16: START, up to `most` words, END, PAD. A caption cut short has a word in END's place."""
-    table = np.full((len(captions), most + 2), PAD, np.uint16)
+def word_table(captions: Sequence[Sequence[str]], vocabulary: Vocabulary, longest: int = 20) -> np.ndarray:
+    """[C, longest + 2] uint16: START, words, END, PAD. A caption that is cut has a word in END's place."""
+    table = np.full((len(captions), longest + 2), PAD, np.uint16)
     table[:, 0] = START
-    for row, words in zip(table, split_all(captions)):
-        ids = [*vocabulary.encode(words), END][: most + 1]
+    for row, words in zip(table, captions):
+        ids = [*vocabulary.encode(words), END][: longest + 1]
         row[1 : len(ids) + 1] = ids
     return table
 
 
-def piece_table(captions: Sequence[str], pieces: Pieces, most: int = 24) -> np.ndarray:
-    """[C, most] uint16: [CLS], subwords, [SEP], PAD; captions lose the marks at their end."""
-    table = np.zeros((len(captions), most), np.uint16)
-    for row, ids in zip(table, pieces([plain_ending(caption) for caption in captions])):
-        whole = [FIRST_PIECE, *ids[: most - 2], LAST_PIECE]
-        row[: len(whole)] = whole
+def piece_table(captions: Sequence[str], vocabulary: Vocabulary, longest: int = 22) -> np.ndarray:
+    """[C, longest + 2] uint16: START, subwords, END, PAD; punctuation at the end of a caption is dropped."""
+    table = np.full((len(captions), longest + 2), PAD, np.uint16)
+    for row, pieces in zip(table, split_pieces(captions, vocabulary)):
+        ids = [START, *vocabulary.encode(pieces)[:longest], END]
+        row[: len(ids)] = ids
     return table
 
 
-def swap_table(size: int, left: int, right: int) -> Tensor:
-    """[size]: each id itself, but left and right exchanged, for captions of flipped images."""
-    table = torch.arange(size)
-    table[left], table[right] = right, left
+def swap_table(vocabulary: Vocabulary) -> Tensor:
+    """[V]: each id itself, but those of "left" and "right" exchanged, for captions of mirrored images."""
+    table, ids = torch.arange(len(vocabulary)), vocabulary.ids
+    if "left" in ids and "right" in ids:
+        table[ids["left"]], table[ids["right"]] = ids["right"], ids["left"]
     return table
 
 
 def swapped(tokens: Tensor, flipped: Tensor, table: Tensor) -> Tensor:
-    """Tokens [I, ...] of which those of flipped images [I] go through the table."""
+    """Tokens [I, ...], with those of mirrored images [I] replaced by the table."""
     return torch.where(flipped.view(-1, *(1,) * (tokens.ndim - 1)), table[tokens], tokens)
 
 
-class WordPieces:
-    """Turns captions of word ids into captions of subword ids on the device, with no strings."""
+class PiecesOfWords:
+    """Turns captions of word ids into captions of subword ids on the device, without strings."""
 
-    def __init__(self, vocabulary: Vocabulary, pieces: Pieces, most: int = 4) -> None:
-        found = pieces([*vocabulary.words])
-        table = torch.zeros(len(found), most, dtype=torch.long)
-        for row, ids in zip(table, found):
-            row[: min(len(ids), most)] = torch.tensor(ids[:most], dtype=torch.long)
-        self.table = table
+    def __init__(
+        self, words: Vocabulary, pieces: Vocabulary, device: torch.device | str = "cpu", longest: int = 4
+    ) -> None:
+        table = torch.full((len(words), longest), PAD)
+        for row, found in zip(table[UNK + 1 :], split_pieces(words.words[UNK + 1 :], pieces)):
+            ids = pieces.encode(found)[:longest]
+            row[: len(ids)] = torch.tensor(ids, dtype=torch.long)
+        self.table = table.to(device)  # [V, longest]
 
-    @classmethod
-    def from_table(cls, table: Tensor) -> WordPieces:
-        """The same from a table [V, most] made before; 0 where a word has fewer subwords."""
-        made = cls.__new__(cls)
-        made.table = table.long()
-        return made
-
-    def to(self, device: torch.device | str) -> WordPieces:
-        return WordPieces.from_table(self.table.to(device))
-
-    def __call__(self, words: Tensor, most: int = 32) -> Tensor:
-        """Words [N, T] (END and PAD end a caption, no START) -> [CLS], subwords, [SEP], PAD [N, most]."""
+    def __call__(self, words: Tensor, longest: int = 32) -> Tensor:
+        """Words [N, T] (END and PAD end a caption, no START) -> START, subwords, END, PAD [N, longest]."""
         ended = ((words == END) | (words == PAD)).cumsum(1) > 0
-        kept = (~ended & (words > UNK)).unsqueeze(-1) & (self.table[words] > 0)  # [N, T, k]
+        kept = (~ended & (words > UNK)).unsqueeze(-1) & (self.table[words] != PAD)  # [N, T, k]
         ids, kept = self.table[words].flatten(1), kept.flatten(1)
-        place = kept.cumsum(1).masked_fill(~kept, most)  # from 1, after [CLS]; dropped ones go to the spare column
-        place = place.clamp(max=most)
-        place = torch.where(place >= most - 1, most, place)
-        found = torch.zeros(len(words), most + 1, dtype=torch.long, device=words.device).scatter_(1, place, ids)
-        count = kept.sum(1).clamp(max=most - 2)
-        found[:, 0] = FIRST_PIECE
-        found.scatter_(1, (count + 1).unsqueeze(1), LAST_PIECE)
-        return found[:, :most]
+        place = kept.cumsum(1).masked_fill(~kept, longest)  # from 1, after START; the spare column takes the rest
+        place = torch.where(place >= longest - 1, longest, place)
+        found = torch.full((len(words), longest + 1), PAD, device=words.device).scatter_(1, place, ids)
+        count = kept.sum(1).clamp(max=longest - 2)
+        found[:, 0] = START
+        found.scatter_(1, (count + 1).unsqueeze(1), END)
+        return found[:, :longest]

@@ -1,0 +1,73 @@
+"""The images and captions of a pack as tensors for end-to-end training."""
+
+from __future__ import annotations
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from tellapart.core.errors import InputError
+from tellapart.data.pack import Pack
+from tellapart.images.decoding import read_square
+from tellapart.images.preprocessing import Preprocessing
+from tellapart.text.vocabulary import Vocabulary
+from tellapart.training.end_to_end.drawing import CaptionTable
+from tellapart.training.end_to_end.pixels import PixelStore
+from tellapart.training.end_to_end.words import piece_table, swap_table, word_table
+
+EACH = 5
+"""Captions per image; an image with fewer repeats them."""
+TOGETHER = 512
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Images on the device, and their captions as words and as subwords."""
+
+    store: PixelStore
+    words: CaptionTable
+    pieces: CaptionTable
+
+    def rows(self) -> np.ndarray:
+        """All rows."""
+        return np.arange(len(self.store.pixels))
+
+
+def read_training_set(pack: Pack, pieces: Vocabulary, side: int, device: torch.device, workers: int = 8) -> TrainingSet:
+    """The training split of a pack, its images squashed to squares of `side` pixels."""
+    images = [int(row) for row in pack.split("train").images if pack.captions_of[int(row)]]
+    if len(images) < 2:
+        raise InputError(f"{pack.folder} has fewer than two captioned training images; end-to-end training needs more.")
+    captions = [
+        pack.captions[row]
+        for image in images
+        for row in itertools.islice(itertools.cycle(pack.captions_of[image]), EACH)
+    ]
+    words = word_table([caption.words for caption in captions], pack.vocabulary)
+    subwords = piece_table([caption.text for caption in captions], pieces)
+    return TrainingSet(
+        _pixels(pack, images, side, device, workers),
+        _table(words, pack.vocabulary, device),
+        _table(subwords, pieces, device),
+    )
+
+
+def _table(ids: np.ndarray, vocabulary: Vocabulary, device: torch.device) -> CaptionTable:
+    tokens = torch.from_numpy(ids.astype(np.int32)).view(-1, EACH, ids.shape[1])
+    return CaptionTable(tokens.to(device), swap_table(vocabulary).to(device))
+
+
+def _pixels(pack: Pack, images: list[int], side: int, device: torch.device, workers: int) -> PixelStore:
+    store, preprocessing = PixelStore(len(images), side, device), Preprocessing(side, (0, 0, 0), (1, 1, 1))
+
+    def read(image: int) -> np.ndarray:
+        return read_square(pack.image_path(image), preprocessing, "squash").pixels.permute(1, 2, 0).numpy()
+
+    with ThreadPoolExecutor(workers) as pool:
+        for first in range(0, len(images), TOGETHER):
+            some = images[first : first + TOGETHER]
+            store.fill(np.arange(first, first + len(some)), np.stack(list(pool.map(read, some))))
+    return store

