@@ -39,6 +39,10 @@ def shrunk(value: Any) -> Any:
             changes[field.name] = ""
         elif field.name == "text" and held == "minilm":
             changes[field.name] = "gru"
+        elif field.name == "start" and held == "minilm":
+            changes[field.name] = ""
+        elif field.name == "heads" and WIDTH % held:
+            changes[field.name] = 4
         elif field.name == "value_width":
             changes[field.name] = WIDTH // value.heads  # the heads of a memory fill a slot
         elif (isinstance(held, int) and not isinstance(held, bool) and held >= WIDE) or field.name == "word_width":

@@ -28,9 +28,7 @@ class EndToEndOptions:
 def main() -> int:
     """Train as the command line says."""
     options = tyro.cli(EndToEndOptions)
-    return exit_code(
-        lambda: train_end_to_end(options.data, options.out, options.settings, options.device, print)
-    )
+    return exit_code(lambda: train_end_to_end(options.data, options.out, options.settings, options.device, print))
 
 
 if __name__ == "__main__":
