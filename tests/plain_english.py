@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 SUFFIXES = {".py", ".md", ".html", ".js", ".css", ".ipynb"}
-GENERATED = {"results.md"}
-"""Pages that quote stored results; their texts come from src/ and measured/."""
+SKIPPED = {"results.md", "old_names.py"}
+"""The page that quotes stored results, and the table of former names."""
 
 _COUNTED = r"image|photo|epoch|row|line|word|caption|sentence|step|token|class|split|run|cell|region|batch|stage"
 _NOT_A_NOUN = r"(?!of|for|in|with|to|from|as|is|on|by|at|and|or|than|per|about|over|before|after|has|where|when|if)"
@@ -50,7 +50,9 @@ WORDS: dict[str, str] = {
 ALLOWED = (
     r"https?://\S+",
     r"[\"'`]?pictures?\.(jsonl|lance)[\"'`]?",  # names of files and tables on disk
-    r"[\"']pictures?(_\w+)?[\"']",  # keys of stored JSON, former names of fields
+    r"[\"'`]pictures?[\"'`]",  # keys of stored JSON, former names of fields
+    r"captions_a_picture|1 a picture",  # names in stored reports and packs
+    r"pictures-rebuilt|→ pictures|\| pictures(?= \|)",  # stages of R2M, whose names are part of stored hashes
     r"such an? \w+",
 )
 """Stripped from a line before the search."""
@@ -87,7 +89,7 @@ def files_below(paths: list[Path]) -> Iterator[Path]:
     """The files to search: those named, and those below the folders named."""
     for path in paths:
         below = sorted(path.rglob("*")) if path.is_dir() else [path]
-        yield from (file for file in below if file.suffix in SUFFIXES and file.name not in GENERATED)
+        yield from (file for file in below if file.suffix in SUFFIXES and file.name not in SKIPPED)
 
 
 def hits(paths: list[Path]) -> list[Hit]:
