@@ -26,7 +26,7 @@ WORDS: dict[str, str] = {
     r"(every|each|this|that|its|own) rooms?|rooms? (on|of the|may|knows?|below|above)": "package",
     r"leads? nowhere": "invalid path, broken link",
     r"match(es|ed)? nothing": "unknown name",
-    r"(there is )?no such": "unknown, invalid, not found",
+    r"there is no such": "unknown, invalid, not found",
     r"gaz(e|es|ed|ing)": "attention",
     r"glanc(e|es|ed|ing)": "attention",
     r"(go|goes|gone|going|went) on (with|from|where|learning|training|as)|goes on|gone on": "resume, continue",
@@ -41,7 +41,7 @@ WORDS: dict[str, str] = {
     r"of its own": "separate, own",
     r"what people see": "image, view",
     r"beside it": "next to it",
-    r"with a sentence|gets? a sentence": "an error that says what to do",
+    r"with a sentence(?! \w+coder)|gets? a sentence": "an error that says what to do",
     r"desk|looker|teller": "the name in DESIGN.md",
     rf"(one|two|three|five|a|\d[\d,.]*)( {_NOT_A_NOUN}[a-z]+)? (?<!such )an? ({_COUNTED})": "per",
 }
@@ -50,7 +50,7 @@ WORDS: dict[str, str] = {
 ALLOWED = (
     r"https?://\S+",
     r"[\"'`]?pictures?\.(jsonl|lance)[\"'`]?",  # names of files and tables on disk
-    r"[\"'`]pictures?[\"'`]",  # keys of stored JSON, former names of fields
+    r"[\"'`]pictures?(_\w+)?[\"'`]",  # keys of stored JSON, former names of fields
     r"captions_a_picture|1 a picture",  # names in stored reports and packs
     r"pictures-rebuilt|→ pictures|\| pictures(?= \|)",  # stages of R2M, whose names are part of stored hashes
     r"such an? \w+",

@@ -9,22 +9,15 @@ from plain_english import hits, hits_in_text
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = sorted(path.name for path in (ROOT / "src" / "tellapart").iterdir() if path.is_dir() and path.name[0] != "_")
 TEXTS = ["README.md", "CONTRIBUTING.md", "docs", "benchmarks", "src/tellapart/__init__.py"]
-UNFINISHED = {"text", "data", "features", "evaluation", "reproduce", "cli"}
-"""Packages and texts that are still being rewritten; empty when the redesign is done."""
 
 
-def _checked(names: list[str]) -> list[object]:
-    unfinished = pytest.mark.xfail(reason="still being rewritten", strict=False)
-    return [pytest.param(name, marks=unfinished if name in UNFINISHED else ()) for name in names]
-
-
-@pytest.mark.parametrize("package", _checked(PACKAGES))
+@pytest.mark.parametrize("package", PACKAGES)
 def test_a_package_uses_plain_words(package: str) -> None:
     found = hits([ROOT / "src" / "tellapart" / package])
     assert not found, "\n" + "\n".join(map(str, found))
 
 
-@pytest.mark.parametrize("name", _checked(TEXTS))
+@pytest.mark.parametrize("name", TEXTS)
 def test_a_text_uses_plain_words(name: str) -> None:
     found = hits([ROOT / name])
     assert not found, "\n" + "\n".join(map(str, found))

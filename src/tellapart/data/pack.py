@@ -3,11 +3,11 @@
     PACK/
       pack.json         name, text rules, counts, fingerprint; written last
       pictures.jsonl    id, file, split, width, height; the row of an image is its line number
-      captions.jsonl    picture (image row, -1 for unpaired text), text as given, words after the text rules, split
+      captions.jsonl    "picture" (image row, -1 for unpaired text), text as given, words after the text rules, split
       vocabulary.json
       tokens.npy        word ids of all captions, concatenated (no START, no END); offsets.npy [C + 1]; owner.npy [C]
       phrases.jsonl     caption, first and last + 1 word, boxes in fractions of the image, entity, kinds (optional)
-      detections.jsonl  picture (image row), boxes in fractions of the image, scores, labels (optional)
+      detections.jsonl  "picture" (image row), boxes in fractions of the image, scores, labels (optional)
       columns/NAME.npy  one row per caption, token or image: sentence targets, noun masks, … (optional)
       features/NAME/    see tellapart.data.feature_store (optional)
 

@@ -41,7 +41,7 @@ class Sampling:
     cut: float = field(default=1.0, metadata=LATER)
     """With pixels: smallest share of an image's area in the random crops of training; 1: the centre, no crops."""
     flip: bool = field(default=False, metadata=LATER)
-    """Mirror half of the images, chosen anew for each batch. With features this needs NAME-flip in the pack
+    """Mirror half of the images, chosen separately for each batch. With features this needs NAME-flip in the pack
     (`tellapart extract --flip`). Captions that say left or right, and annotated boxes, are not mirrored."""
 
     @property

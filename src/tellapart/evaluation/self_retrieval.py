@@ -117,16 +117,16 @@ def _walk(model: Captioner, state: State, tree: Prefixes, reader: Reader | None)
     """
     first = next(iter(state.values()))
     image_rows, device = len(first), first.device
-    shared = set(getattr(model, "image_state", ()))  # one row an image; the rest of the state has one a prefix
+    shared = set(getattr(model, "image_state", ()))  # one row per image; the rest of the state has one per prefix
     memory = [name for name in state if name not in shared]
     words = torch.full((1,), START, device=device)
     total = torch.zeros(image_rows, 1, device=device)  # of the prefixes about to be read
     found = []
     for depth, level in enumerate(tree.levels):
-        read, goes_on = len(words), level.parent[level.kept]
+        read, continued = len(words), level.parent[level.kept]
         each = max(1, portions(device).rows // read)
         said = []
-        after = {name: state[name].new_empty(image_rows, len(goes_on), *state[name].shape[1:]) for name in memory}
+        after = {name: state[name].new_empty(image_rows, len(continued), *state[name].shape[1:]) for name in memory}
         for start in range(0, image_rows, each):
             end = min(image_rows, start + each)
             some = {
@@ -138,7 +138,7 @@ def _walk(model: Captioner, state: State, tree: Prefixes, reader: Reader | None)
             )
             said.append(log)
             for name in memory:
-                torch.index_select(later[name].unflatten(0, (-1, read)), 1, goes_on, out=after[name][start:end])
+                torch.index_select(later[name].unflatten(0, (-1, read)), 1, continued, out=after[name][start:end])
         state |= {name: value.flatten(0, 1) for name, value in after.items()}
         total = total[:, level.parent] + torch.cat(said)
         found.append(total)

@@ -1,6 +1,6 @@
 """`*_precomp` folders: {train,dev,test}_ims.npy and _caps.txt. They include captions, so they make a pack.
 
-Arrays hold one image a row, or, in the older ones, each image as often as it has captions; both are understood.
+Arrays hold one image per row, or, in the older ones, each image as often as it has captions; both are understood.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _read_part(path: Path, name: str) -> Part:
 
 
 def _ids(path: Path, split: str, firsts: np.ndarray, owner: np.ndarray) -> list[str]:
-    """Ids from the ids file, one per image or one per caption; numbers if there is no such file."""
+    """Ids from the ids file, one per image or one per caption; numbers if the file does not exist."""
     lines = _lines(path) if path.is_file() else []
     if len(lines) == len(firsts) and len(set(lines)) == len(firsts):
         return [f"{split}-{line}" for line in lines]
