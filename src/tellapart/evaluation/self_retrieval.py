@@ -1,4 +1,4 @@
-"""Self-retrieval (paper 1, section 4.1): does a caption find the image it was written for among all others?
+"""Self-retrieval (CL paper, section 4.1): whether a caption finds the image it was generated for among all others.
 
 The captioner scores every caption with every image, ln p(c | I_j): a million pairs for a thousand captions and images.
 Three things make that quick. A tree of prefixes (`models.decoding.prefixes`) reads words that captions share once per
@@ -34,26 +34,27 @@ class Portions:
 
     image_rows: int
     rows: int
-    """Prefixes with an image in one step."""
+    """Pairs of a prefix and an image in one step."""
     summed: int
-    """Of these, in one sum over all words."""
+    """Pairs in one sum over all words."""
     state: int
-    """Bytes of a captioner's memories."""
+    """Bytes of a captioner's state."""
 
 
 ON_A_PROCESSOR = Portions(64, 1024, 256, 16 * 2**20)
-"""Small enough for what a step computes to stay in the cache."""
+"""Small enough for a step to stay in the cache."""
 ON_A_GPU = Portions(256, 2**14, 2**13, 2**30)
-"""Large enough to keep it busy."""
+"""Large enough to keep the GPU busy."""
 
 
 def portions(device: torch.device) -> Portions:
+    """How much to compute at once on a device."""
     return ON_A_PROCESSOR if device.type == "cpu" else ON_A_GPU
 
 
 @torch.no_grad()
 def self_retrieval(model: nn.Module, context: Context, split: str, width: int = 3) -> dict[str, float]:
-    """Top-1, 5, 50 and 500 recall in percent: one beam-search caption an image, each against all images."""
+    """Top-1, 5, 50 and 500 recall in percent: one beam-search caption per image, each against all images."""
     captioner, was_training = as_captioner(model), model.training
     model.eval()
     image_rows = context.pack.split(split).images
@@ -66,7 +67,7 @@ def self_retrieval(model: nn.Module, context: Context, split: str, width: int = 
 def top_recalls(scores: Tensor) -> dict[str, float]:
     """From scores [C, I] whose diagonal holds each caption with its own image.
 
-    Images with the same score as a caption's own stand before it: a model that ignores the image gets nothing.
+    Images with the same score as a caption's own rank before it: a model that ignores the image scores zero.
     """
     return recalls(scores, cutoffs=tuple(rank for rank in RANKS if rank <= scores.shape[1]))
 
@@ -79,7 +80,7 @@ def score_captions(
     normaliser: torch.dtype = torch.float32,
 ) -> Tensor:
     """ln p of every caption (words, END, PAD) [C, T] given every one of these images of the pack: [C, I]."""
-    unique, row = torch.unique(tokens, dim=0, return_inverse=True)  # sorted, so that neighbours share beginnings
+    unique, row = torch.unique(tokens, dim=0, return_inverse=True)  # sorted, so that neighbours share prefixes
     trees = [prefix_tree(part) for part in unique.split(SENTENCES_AT_ONCE)]
     columns = []
     each = portions(context.device).image_rows
@@ -94,9 +95,8 @@ def score_tree(model: Captioner, images: Images, tree: Prefixes, normaliser: tor
     """ln p of the tree's sentences given each of some images [C, I].
 
     normaliser: precision of the matrix products of a step and of the sum over all words, the bulk of the work. bfloat16
-    is twice as fast on recent processors and moves a sentence by about two hundredths of a nat; memories between words
-    are kept in full, and so is each sentence's own words' share.
-    """
+    is twice as fast on recent processors and changes a caption's score by about two hundredths of a nat; states
+    between words and the logits of a caption's own words keep full precision."""
     state = model.start(images)
     shared = set(getattr(model, "image_state", ()))
     size = sum(value[0].numel() * value.element_size() for name, value in state.items() if name not in shared)
@@ -154,8 +154,8 @@ def _words_plain(model: Captioner, words: Tensor, state: State, level: Level, im
 
 
 class Reader:
-    """`_words_plain` for captioners that can hear words once for all image_rows, with matrix products in a precision of
-    their own. What does not depend on images is computed here, for the whole tree."""
+    """`_words_plain` for captioners that read words once for all images, with matrix products in another precision.
+    What does not depend on images is computed here, for the whole tree."""
 
     def __init__(self, model: WordSharingCaptioner, tree: Prefixes, precision: torch.dtype) -> None:
         self.model, self.levels, self.precision = model, tree.levels, precision

@@ -162,7 +162,7 @@ def model_stage(recipe: Recipe, name: str | None = None) -> Stage:
     """The stage whose `model` describes the model that stage `name` (default: the last) ends with."""
     names = [stage.name for stage in recipe.stages]
     if name is not None and name not in names:
-        raise InputError(f"This recipe has no stage '{name}'; it has {', '.join(names)}.")
+        raise InputError(f"This recipe has no stage '{name}'; its stages are {', '.join(names)}.")
     index = len(names) - 1 if name is None else names.index(name)
     while recipe.stages[index].model is None:
         start = recipe.stages[index].start
