@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 SUFFIXES = {".py", ".md", ".html", ".js", ".css", ".ipynb"}
-SKIPPED = {"results.md", "old_names.py"}
-"""The page that quotes stored results, and the table of former names."""
+SKIPPED = {"results.md", "sample-captions.md", "old_names.py"}
+"""Pages that quote stored results and generated captions, and the table of former names."""
 
 _COUNTED = r"image|photo|epoch|row|line|word|caption|sentence|step|token|class|split|run|cell|region|batch|stage"
 _NOT_A_NOUN = r"(?!of|for|in|with|to|from|as|is|on|by|at|and|or|than|per|about|over|before|after|has|where|when|if)"

@@ -52,7 +52,7 @@ def _print_list(chosen: list[Recipe]) -> None:
 def _page(chosen: list[Recipe]) -> str:
     """All recipes as a Markdown table."""
     head = (
-        "# Recipes\n\nWritten by `make docs`. Train one with `tellapart train NAME --data PACK --out RUN`. "
+        "# Recipes\n\nWritten by `make pages`. Train one with `tellapart train NAME --data PACK --out RUN`. "
         "`tellapart recipes NAME` shows every field, and `--set STAGE.FIELD=VALUE` changes it.\n\n"
         "| name | paper | features | stages | about | expected |\n|---|---|---|---|---|---|"
     )

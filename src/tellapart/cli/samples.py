@@ -47,7 +47,7 @@ OTHERS: dict[str, str] = {
 ABOUT = (
     "Captions that the bundled captioner generates for every photo in the wheel of scikit-image: the likeliest",
     "caption of a beam search of width three, none selected or edited. Written by",
-    "`python -m tellapart.cli.samples --out docs/sample-captions.md`, which `make docs` runs.",
+    "`python -m tellapart.cli.samples --out docs/sample-captions.md`, which `make pages` runs.",
 )
 
 
