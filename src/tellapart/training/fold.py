@@ -1,4 +1,4 @@
-"""A run that learned on projected features, rewritten to read the features themselves."""
+"""A run trained on projected features, rewritten to read the features themselves."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tellapart.features.projection import Projection
 def fold_projection(
     folder: Path, projection: Projection, layers: Sequence[str], features: dict[str, Any], out: Path
 ) -> Path:
-    """A copy of a finished run in which the linear `layers` read whole features: W z + b with z = (x - mean) basis /
-    scale becomes W' x + b'.
+    """Copy a finished run with linear `layers` that read whole features: W z + b with z = (x - mean) basis / scale
+    becomes W' x + b'. Returns `out`.
 
-    layers: names of the linear layers that read features. features: what data.json is to say of the whole ones.
+    layers: names of the linear layers that read features. features: facts of the whole features for data.json.
     """
     weights = load_file(folder / "model.safetensors")
     for layer in layers:
