@@ -41,7 +41,7 @@ def shrunk(value: Any) -> Any:
             changes[field.name] = "gru"
         elif field.name == "start" and held == "minilm":
             changes[field.name] = ""
-        elif field.name == "heads" and WIDTH % held:
+        elif field.name == "heads" and held and WIDTH % held:
             changes[field.name] = 4
         elif field.name == "value_width":
             changes[field.name] = WIDTH // value.heads  # the heads of a memory fill a slot

@@ -45,7 +45,7 @@ def test_every_preset_is_tested_above() -> None:
 def test_wrong_rules_are_refused() -> None:
     with pytest.raises(InputError, match="not 'vsee'"):
         preset("vsee")
-    with pytest.raises(InputError, match="no word rule"):
+    with pytest.raises(InputError, match="not 'chars'"):
         TextRules(words="chars")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="at least one word"):
+    with pytest.raises(InputError, match="must be at least 1"):
         TextRules(max_length=0)

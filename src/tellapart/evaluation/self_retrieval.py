@@ -164,7 +164,7 @@ class Reader:
         self.own_weight = [self.weight[level.word] for level in tree.levels]  # [n, E] each
         start = torch.full((1,), START, device=self.weight.device)
         read = [start, *(level.word[level.kept] for level in tree.levels[:-1])]
-        self.word_input = per_distinct_word(model.word_input, torch.cat(read)).split(
+        self.word_input = per_distinct_word(model.word_input, torch.cat(read)).split(  # type: ignore[no-untyped-call]
             [len(words) for words in read]
         )  # [m, G] each
 
@@ -184,7 +184,7 @@ class Reader:
 def _log_sum(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """ln of the sum of exp over all words [N], some rows at a time."""
     sums = []
-    for block in hidden.split(portions(hidden.device).summed):
+    for block in hidden.split(portions(hidden.device).summed):  # type: ignore[no-untyped-call]
         logits = functional.linear(block.to(weight.dtype), weight, bias)  # [n, V]
         # What a word's logit has more than its log_softmax; torch has no quicker sum of exponentials.
         sums.append(logits[:, 0].float() - functional.log_softmax(logits, -1, dtype=torch.float32)[:, 0])

@@ -42,7 +42,7 @@ def heat_map(weights: np.ndarray, boxes: np.ndarray, width: int, height: int) ->
     inside_x = (across >= boxes[:, :1]) & (across <= boxes[:, 2:3])  # [R, W]
     inside_y = (down >= boxes[:, 1:2]) & (down <= boxes[:, 3:4])  # [R, H]
     heat = np.einsum("r,rh,rw->hw", weights, inside_y.astype(np.float64), inside_x.astype(np.float64))
-    return heat / heat.max() if heat.max() > 0 else heat
+    return heat / heat.max() if heat.max() > 0 else heat  # type: ignore[no-any-return]
 
 
 def draw_attention(image: Image.Image, attention: CaptionAttention, title: str = "", width: int = 720) -> Image.Image:

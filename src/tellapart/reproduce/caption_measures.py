@@ -108,5 +108,5 @@ def text_metrics(
 def _resampled(score: Score, weights: np.ndarray) -> np.ndarray:
     """The corpus value on each weighted set of images: from sums for BLEU and METEOR, a mean for the others."""
     if score.sums is None:
-        return weights @ score.each
+        return weights @ score.each  # type: ignore[no-any-return]
     return score.sums.value(weights @ score.sums.columns * len(score.each))

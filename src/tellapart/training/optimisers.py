@@ -153,9 +153,9 @@ def _project_(weights: list[Tensor], gradients: list[Tensor], moves: list[Tensor
     layer = _cosine(totals) < delta / sizes**0.5
     whole = torch.where(layer, totals[3] / totals[1].clamp(min=1e-16), 0.0)[owner]
     along = torch.where(channel[owner], dots[3] / dots[1].clamp(min=1e-16), whole)  # [O]
-    taken = (w * along.unsqueeze(1)).split(counts)
+    taken = (w * along.unsqueeze(1)).split(counts)  # type: ignore[no-untyped-call]
     torch._foreach_sub_(moves, [part.view_as(move) for part, move in zip(taken, moves)])
-    return channel | layer
+    return channel | layer  # type: ignore[no-any-return]
 
 
 @lru_cache

@@ -167,7 +167,7 @@ def test_bad_input_gets_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "odd_precomp").mkdir()
     np.save(tmp_path / "odd_precomp" / "train_ims.npy", np.zeros((2, 3)))
     (tmp_path / "odd_precomp" / "train_caps.txt").write_text("a\nb\nc\n")
-    with pytest.raises(InputError, match="do not go together"):
+    with pytest.raises(InputError, match="do not fit together"):
         import_features(tmp_path / "new", tmp_path / "odd_precomp")
 
 
@@ -178,5 +178,5 @@ def test_boxes_of_another_size_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="exceed the image"):
         import_features(pack.folder, tmp_path / "bu")
     np.savez(tmp_path / "bu" / "000.npz", x=values(0, 1), bbox=pixel_boxes(1))
-    with pytest.raises(InputError, match="neither it nor the pack says"):
+    with pytest.raises(InputError, match="neither it nor the pack states"):
         import_features(pack.folder, tmp_path / "bu")

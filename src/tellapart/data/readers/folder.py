@@ -23,7 +23,7 @@ SPLIT_COLUMNS = ("split", "set", "subset", "partition")
 SPLIT_VALUES = {"training": "train", "dev": "val", "valid": "val", "validation": "val", "testing": "test", "": "none"}
 
 Row = tuple[str, str, list[str], str | None]
-"""Where, image name, captions, split (None if the table has no such column)."""
+"""Where, image name, captions, split (None if the table has no split column)."""
 
 
 def caption_tables(folder: Path) -> list[Path]:

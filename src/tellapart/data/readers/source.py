@@ -140,7 +140,7 @@ def entries(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """(where, entry) of the list content[key] of a JSON file; entries without these fields are skipped.
 
-    An InputError if the file has no such list, or no complete entry in it.
+    An InputError if the file lacks the list or a complete entry in it.
     """
     advice = "it is not in the expected format; give another `format`."
     if not isinstance(content, dict) or key not in content:
