@@ -208,7 +208,7 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         open_store(str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match="is not a folder"):
         fill(tmp_path / "index", Colours(), tmp_path / "nowhere")
-    with pytest.raises(InputError, match="another matcher"):
+    with pytest.raises(InputError, match="another version"):
         fill(tmp_path / "index", Colours(fingerprint="other"), tmp_path)
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(InputError, match=r"No index can be at .*file .File exists"):

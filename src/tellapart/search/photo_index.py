@@ -158,7 +158,7 @@ class PhotoIndex:
         without: str | Iterable[str] = (),
     ) -> np.ndarray:
         """One vector [E] of what to find: texts and images added, others subtracted."""
-        check_matcher(self.store, self.matcher.fingerprint, str(self.matcher.run.folder))
+        check_matcher(self.store, self.matcher.fingerprint, lasting_name(self.matcher.run.folder))
         unwanted = [without] if isinstance(without, str) else list(without)
         plus, minus = as_images(like)[0], as_images(unlike)[0]
         return combined(

@@ -157,7 +157,7 @@ def check_matcher(store: Store, fingerprint: str, matcher: str) -> None:
     if store.about.fingerprint != fingerprint:
         if store.about.matcher == matcher:
             raise InputError(
-                f"The index {store.where} was made by an earlier version of {matcher}: their vectors cannot be "
+                f"The index {store.where} was made by another version of {matcher}: their vectors cannot be "
                 "compared. Index the photos again, at a new path."
             )
         raise InputError(

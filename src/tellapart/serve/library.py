@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tellapart.core.errors import InputError
+from tellapart.runs.bundled import lasting_name
 from tellapart.search.ann import as_matrix
 from tellapart.search.embedder import Embedder
 from tellapart.search.file_facts import inside
@@ -63,7 +64,7 @@ class PhotoLibrary:
     def __init__(self, index: PhotoIndex) -> None:
         self.index, self.store, self.searcher = index, index.store, Searcher(index.store)
         self.embedder = Embedder(index.matcher, index.captioner)
-        check_matcher(self.store, self.embedder.fingerprint, str(index.matcher.run.folder))
+        check_matcher(self.store, self.embedder.fingerprint, lasting_name(index.matcher.run.folder))
         self._files: LRUCache[tuple[str, str]] = LRUCache(CACHED_FILES)
         self._newest: tuple[int, list[Photo]] = (-1, [])
         self._write_lock = threading.Lock()
