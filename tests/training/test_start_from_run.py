@@ -77,7 +77,7 @@ def test_a_pack_with_other_words_or_features_is_refused(
     said = capsys.readouterr().err
     assert "resize 'squash'" in said and f"extract {other} --like {tell}" in said
     assert main(["extract", other, "--like", tell, "--kind", "vector"]) == 1
-    assert "leave one away" in capsys.readouterr().err
+    assert "give one of the two" in capsys.readouterr().err
     assert main(["extract", other, "--like", photos]) == 1
     assert "is not a run folder" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()

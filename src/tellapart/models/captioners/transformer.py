@@ -69,7 +69,8 @@ class TransformerCaptioner(nn.Module):
         keep = mask[:, None, None]  # [I, 1, 1, R]
         for layer in self.encoder:
             cells = layer(cells, keep)
-        return self.encoder_norm(cells)
+        encoded: Tensor = self.encoder_norm(cells)
+        return encoded
 
     def start(self, images: Images) -> State:
         """The state before the first word."""

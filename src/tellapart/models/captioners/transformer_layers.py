@@ -38,7 +38,7 @@ class Attention(nn.Module):
         return self.output(mixed.transpose(1, 2).flatten(2)), weights
 
     def _split(self, rows: Tensor) -> Tensor:
-        return rows.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return rows.view(*rows.shape[:-1], self.heads, -1).transpose(1, 2)
 
 
 class FeedForward(nn.Sequential):
@@ -63,7 +63,8 @@ class EncoderLayer(nn.Module):
         normed = self.attention_norm(cells)
         mixed, _ = self.attention(normed, self.attention.keys_and_values(normed), keep)
         cells = cells + self.dropout(mixed)
-        return cells + self.dropout(self.feed_forward(self.feed_forward_norm(cells)))
+        added: Tensor = self.dropout(self.feed_forward(self.feed_forward_norm(cells)))
+        return cells + added
 
 
 class DecoderLayer(nn.Module):

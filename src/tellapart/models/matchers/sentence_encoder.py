@@ -49,7 +49,8 @@ class SentenceLayer(nn.Module):
     def forward(self, words: Tensor, keep: Tensor) -> Tensor:
         mixed, _ = self.attention(words, self.attention.keys_and_values(words), keep)
         words = self.attention_norm(words + self.dropout(mixed))
-        return self.outer_norm(words + self.dropout(self.outer(self.activation(self.inner(words)))))
+        read: Tensor = self.outer_norm(words + self.dropout(self.outer(self.activation(self.inner(words)))))
+        return read
 
 
 class SentenceEncoder(nn.Module):
@@ -72,7 +73,8 @@ class SentenceEncoder(nn.Module):
         for layer in self.layers:
             words = layer(words, mask[:, None, None])
         kept = mask.unsqueeze(-1)
-        return (words.float() * kept).sum(1) / kept.sum(1).clamp(min=1)
+        mean: Tensor = (words.float() * kept).sum(1) / kept.sum(1).clamp(min=1)
+        return mean
 
 
 PART_NAMES = {

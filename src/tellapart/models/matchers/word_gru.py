@@ -17,4 +17,5 @@ class WordGru(nn.Module):
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         read, _ = self.gru(self.dropout(self.words(tokens)))  # [C, T, 2 * hidden]
-        return read.float().masked_fill(~mask.unsqueeze(-1), -1e4).amax(1)
+        pooled: Tensor = read.float().masked_fill(~mask.unsqueeze(-1), -1e4).amax(1)
+        return pooled

@@ -114,7 +114,7 @@ class Training:
             if number == 2:
                 self._synchronise()
                 begin = time.monotonic()
-            self._guarded(lambda: self._losses(rows[: self.batch])["loss"].backward())
+            self._guarded(lambda: torch.autograd.backward(self._losses(rows[: self.batch])["loss"]))
             self.optimiser.zero_grad(set_to_none=True)
         self._synchronise()
         return (time.monotonic() - begin) / steps
@@ -164,7 +164,7 @@ class Training:
     def _step(self, rows: Tensor) -> dict[str, Tensor]:
         self.model.train()
         losses = self._losses(rows)
-        losses["loss"].backward()
+        torch.autograd.backward(losses["loss"])
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         if self.fused:  # a step whose gradient is not finite changes nothing, without waiting for the device
             self.optimiser.found_inf = (~torch.isfinite(norm)).float().reshape(())  # type: ignore[attr-defined]

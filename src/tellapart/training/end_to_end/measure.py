@@ -46,7 +46,7 @@ def read(matcher: DualEncoderModel, tokens: Tensor, block: int = 4096) -> Tensor
     """Vectors [C, E] of captions [C, P], 0 for padding."""
     matcher.eval()
     parts = []
-    for part in tokens.split(block):
+    for part in torch.split(tokens, block):
         with mixed_precision(tokens.device):
             parts.append(matcher.text_vectors(part.long(), part > 0))
     return torch.cat(parts)

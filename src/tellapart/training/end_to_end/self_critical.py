@@ -78,7 +78,7 @@ def train_self_critical(
         rows = drawing.draw(batch, ask=False)
         try:
             losses = _losses(captioner, features[rows], words[rows].long(), rows, rewards, settings, device)
-            losses["loss"].backward()
+            torch.autograd.backward(losses["loss"])
         except torch.OutOfMemoryError as error:
             if batch <= 8:
                 raise
