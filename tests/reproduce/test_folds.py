@@ -9,7 +9,7 @@ from tellapart.core.files import write_json
 from tellapart.papers.tables import TABLES
 from tellapart.reproduce.cache import Cache, Result
 from tellapart.reproduce.fill import Data, Filled, fill
-from tellapart.reproduce.report import honest_lines
+from tellapart.reproduce.report_markdown import notes
 from tellapart.reproduce.row_recipes import row_hash
 
 
@@ -34,4 +34,4 @@ def test_as_the_paper_measures(
 ) -> None:
     found = filled(table, row, figures, tmp_path)
     assert found.cells[row, "R@sum"].values == {0: expected}
-    assert any("folds of 1,000" in line for line in honest_lines(found)) == (expected == 400)
+    assert any("folds of 1,000" in line for line in notes(found)) == (expected == 400)

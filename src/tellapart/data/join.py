@@ -89,11 +89,11 @@ def join_unpaired(
         pack = write_pack(
             partial,
             f"{images.manifest['name']} with {corpus.manifest['name']}",
-            os.path.abspath(images.folder / images.manifest.get("root", "")),
-            images.images,
-            captions,
-            vocabulary,
-            rules,
+            root=os.path.abspath(images.folder / images.manifest.get("root", "")),
+            images=images.images,
+            captions=captions,
+            vocabulary=vocabulary,
+            rules=rules,
             detections=list(images.detections.values()),
             report={"corpus": counts},
         )

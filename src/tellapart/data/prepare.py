@@ -67,7 +67,15 @@ def prepare_pack(
         add_corpus(Path(corpus), options.encoding, read, splits[1])
     shown = progress and len(read.images) > 0
     with progress_bar(len(read.images), "checking images", enabled=shown) as advance:
-        assembled = assemble(read, rules, splits, check, options.keep_uncaptioned, advance, vocabulary)
+        assembled = assemble(
+            read,
+            rules,
+            splits=splits,
+            check=check,
+            keep_uncaptioned=options.keep_uncaptioned,
+            advance=advance,
+            vocabulary=vocabulary,
+        )
 
     folder = source if source.is_dir() else source.parent
     detected = read_extra_detections(detections, options.encoding, folder, assembled)

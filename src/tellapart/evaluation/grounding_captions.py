@@ -65,11 +65,11 @@ def references_of(context: Context, objects: ObjectWords, captions: np.ndarray) 
     return References(
         context.pack.owner[captions],
         np.searchsorted(captions, objects.caption[words]),
-        objects.word_class[words].astype(np.int64),
-        boxes[words],
-        mask[words],
-        np.searchsorted(captions, caption[inside]),
-        objects.token_class[other[inside]].astype(np.int64),
+        word_class=objects.word_class[words].astype(np.int64),
+        boxes=boxes[words],
+        box_mask=mask[words],
+        other_caption=np.searchsorted(captions, caption[inside]),
+        other_class=objects.token_class[other[inside]].astype(np.int64),
     )
 
 

@@ -95,11 +95,11 @@ def load_detector(name: str) -> Detector:
     return Detector(
         name,
         network,
-        tuple(labels[index] for index in range(len(labels))),
-        tuple(stored.get("image_mean") or IMAGENET_MEAN) if stored.get("do_normalize", True) else (0.0, 0.0, 0.0),
-        tuple(stored.get("image_std") or IMAGENET_STD) if stored.get("do_normalize", True) else (1.0, 1.0, 1.0),
-        int(size.get("height") or size.get("shortest_edge") or 800),
-        int(size.get("longest_edge") or 1333),
+        labels=tuple(labels[index] for index in range(len(labels))),
+        mean=tuple(stored.get("image_mean") or IMAGENET_MEAN) if stored.get("do_normalize", True) else (0.0, 0.0, 0.0),
+        std=tuple(stored.get("image_std") or IMAGENET_STD) if stored.get("do_normalize", True) else (1.0, 1.0, 1.0),
+        shortest=int(size.get("height") or size.get("shortest_edge") or 800),
+        longest=int(size.get("longest_edge") or 1333),
         square="height" in size,
     )
 

@@ -53,7 +53,9 @@ def see(
     if regions and cut:
         boxes = torch.from_numpy(boxes_within(regions, windows, flipped)).to(pixels.device)
         alone = torch.stack([_crop_features(backbone, one, places, cut) for one, places in zip(pixels, boxes)])
-    return Seen(feature_map, pooled, windows, flipped, regions, alone, cells, names)
+    return Seen(
+        feature_map, pooled, windows=windows, flipped=flipped, regions=regions, alone=alone, cells=cells, names=names
+    )
 
 
 def _crop_features(backbone: Backbone, pixels: Tensor, boxes: Tensor, size: int) -> Tensor:

@@ -70,7 +70,7 @@ class CaptionGenerator:
     ) -> GeneratedCaptions:
         """Captions that are likely and identify each image among its neighbours [I, M], rows of `among`."""
         chosen = distinctive_captions(
-            self.captioner, images, among, neighbours, weight, beam, matcher,
+            self.captioner, images, among=among, neighbours=neighbours, weight=weight, width=beam, matcher=matcher,
             max_words=MAX_WORDS, constraints=self.constraints,
         )  # fmt: skip
         first = torch.arange(len(images), device=chosen.chosen.device) * beam

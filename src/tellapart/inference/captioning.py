@@ -85,7 +85,16 @@ class PhotoCaptioner:
         True
         """
         given, one = as_images(images)
-        settings = CaptionSettings(against, neighbours, weight, matcher, attention, beam, batch_size, progress)
+        settings = CaptionSettings(
+            against,
+            neighbours,
+            weight=weight,
+            matcher=matcher,
+            attention=attention,
+            beam=beam,
+            batch_size=batch_size,
+            progress=progress,
+        )
         captions: list[Caption] = []
         for result in self.stream(given, settings):
             if isinstance(result, UnreadableImage):

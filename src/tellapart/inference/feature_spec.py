@@ -64,14 +64,14 @@ def feature_spec(features: Mapping[str, Any] | None, run: Path | str) -> Feature
     return FeatureSpec(
         backbone,
         str(features["kind"]),
-        features["resize"],
-        int(features["rows"]),
-        int(features["width"]),
-        origin,
-        "" if stored is None else preprocessing_text(stored),
-        tuple(features["label_names"]) if features.get("named") else (),
-        int(features.get("cut", 0)),
-        int(features.get("cells", 0)),
+        resize=features["resize"],
+        rows=int(features["rows"]),
+        width=int(features["width"]),
+        regions_from=origin,
+        preprocessing="" if stored is None else preprocessing_text(stored),
+        names=tuple(features["label_names"]) if features.get("named") else (),
+        cut=int(features.get("cut", 0)),
+        cells=int(features.get("cells", 0)),
     )
 
 

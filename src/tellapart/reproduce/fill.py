@@ -64,7 +64,9 @@ def fill(
             if cell is not None:
                 cells[row.name, column.name] = cell
     claims = tuple(check_claim(claim, cells) for claim in table.claims)
-    return Filled(table, data, cells, claims, results, _curves(table, results, cache), missing)
+    return Filled(
+        table, data, cells=cells, claims=claims, results=results, curves=_curves(table, results, cache), missing=missing
+    )
 
 
 def _runs_of(row: Row, cache: Cache, data: Data, seeds: int | None) -> tuple[Result, ...]:

@@ -84,7 +84,9 @@ class PrecompSource:
             for image, text, row, split in zip(owner, texts, words, splits, strict=True)
         ]
         vocabulary = rules.build_vocabulary(counted)
-        return write_pack(folder, folder.name, "", images, captions, vocabulary, rules.as_dict())
+        return write_pack(
+            folder, folder.name, root="", images=images, captions=captions, vocabulary=vocabulary, rules=rules.as_dict()
+        )
 
 
 def _read_part(path: Path, name: str) -> Part:

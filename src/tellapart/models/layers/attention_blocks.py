@@ -48,7 +48,9 @@ def arrange(encoded: Encoded) -> Arranged:
     if recording():  # all sets count as equally long; the mask gives their lengths
         count, longest = mask.shape
         places = torch.arange(count, device=mask.device)
-        return Arranged(vectors, mask, counted, counted.sum(1), [longest] * count, places, True)
+        return Arranged(
+            vectors, mask, counted=counted, counts=counted.sum(1), sizes=[longest] * count, back=places, recorded=True
+        )
     by_size = sizes.argsort(stable=True)
     front = (~mask[by_size]).long().argsort(dim=1, stable=True)  # [N, L]: real vectors before masked ones
     longest = int(sizes.max().item()) if len(sizes) else 0

@@ -109,13 +109,13 @@ class RecurrentMemory(nn.Module):
         return MemoryLoop(
             key.unbind(1),
             value.unbind(1),
-            LoopLinear((self.project.weight,), self.project.bias.expand(shape)),
-            LoopLinear((inner.weight,), inner.bias.expand(shape)),
-            LoopLinear((outer.weight,), outer.bias.expand(shape)),
-            LoopLinear((self.gate_memory.weight,), gate.expand(-1, -1, self.slots, -1).flatten(1, 2)),
-            LoopNorm(self.project_norm, steps),
-            LoopNorm(self.attended_norm, steps),
-            LoopNorm(self.gain_norm, steps),
+            project=LoopLinear((self.project.weight,), self.project.bias.expand(shape)),
+            inner=LoopLinear((inner.weight,), inner.bias.expand(shape)),
+            outer=LoopLinear((outer.weight,), outer.bias.expand(shape)),
+            gate=LoopLinear((self.gate_memory.weight,), gate.expand(-1, -1, self.slots, -1).flatten(1, 2)),
+            project_norm=LoopNorm(self.project_norm, steps),
+            attended_norm=LoopNorm(self.attended_norm, steps),
+            gain_norm=LoopNorm(self.gain_norm, steps),
         )
 
     def _advance(self, step: int, memory: Tensor, loop: MemoryLoop) -> tuple[Tensor, Tensor]:

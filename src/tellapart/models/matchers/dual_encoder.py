@@ -116,7 +116,13 @@ class DualEncoder:
             )
         encoder = SentenceEncoder(
             SentenceEncoderSize(
-                words, self.text_width, self.layers, self.heads, self.feed_forward, self.positions, self.dropout
+                words,
+                self.text_width,
+                layers=self.layers,
+                heads=self.heads,
+                feed_forward=self.feed_forward,
+                positions=self.positions,
+                dropout=self.dropout,
             )
         )
         if self.start and inputs.load_pretrained:

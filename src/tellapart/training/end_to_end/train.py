@@ -79,7 +79,15 @@ def train_end_to_end(
     averaged: JointModel = training.average.model  # type: ignore[assignment]
     del training, model
     averaged.captioner = reward_captioner(averaged, given, pack.vocabulary, pieces, settings, log)
-    return save_runs(Path(out), averaged, pack, pieces, settings.backbone, settings.joint.size, settings)
+    return save_runs(
+        Path(out),
+        averaged,
+        pack=pack,
+        pieces=pieces,
+        backbone=settings.backbone,
+        size=settings.joint.size,
+        settings=settings,
+    )
 
 
 def joint_model(settings: EndToEnd, words: Vocabulary, pieces: Vocabulary) -> JointModel:
@@ -110,7 +118,15 @@ def reward_captioner(
     )
     assert model.captioner is not None
     captioner = copy.deepcopy(model.captioner).requires_grad_(True)
-    return train_self_critical(captioner, features, references, rewards, given.rows, settings.self_critical, log)
+    return train_self_critical(
+        captioner,
+        features,
+        words=references,
+        rewards=rewards,
+        available=given.rows,
+        settings=settings.self_critical,
+        log=log,
+    )
 
 
 def reference_objects(objects: ObjectWords, references: Tensor) -> Tensor:

@@ -188,7 +188,17 @@ def _join(encoded: Encoded, spans: Spans, relations: Relations, kinds: int) -> M
     which = np.concatenate([equal, np.repeat(hit, repeats)])
     way = np.concatenate([np.full(len(equal), EXACT), relations.way[entry]])
     rank = np.concatenate([np.zeros(len(equal), np.int64), relations.rank[entry]])
-    return _in_order(encoded, references, candidates, spans, pair[which], one[which], two[which], way, rank)
+    return _in_order(
+        encoded,
+        references,
+        candidates=candidates,
+        spans=spans,
+        pair=pair[which],
+        one=one[which],
+        two=two[which],
+        way=way,
+        rank=rank,
+    )
 
 
 def _in_order(
