@@ -22,10 +22,12 @@ def prints(node: ast.AST) -> str | None:
 
 
 def names_a_flag(node: ast.AST) -> str | None:
-    """A text with a command-line flag in it."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str) and (found := FLAG.search(node.value)):
-        return found.group()
-    return None
+    """An error whose text has a command-line flag in it."""
+    texts = (
+        [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)] if isinstance(node, ast.Raise) else []
+    )
+    found = [FLAG.search(text) for text in texts if isinstance(text, str)]
+    return next((match.group() for match in found if match), None)
 
 
 def imports_the_terminal(node: ast.AST) -> str | None:
@@ -36,10 +38,10 @@ def imports_the_terminal(node: ast.AST) -> str | None:
 
 
 def many_positional(node: ast.AST) -> str | None:
-    """A call with more positional arguments than a reader can tell apart."""
+    """A call with more positional arguments than a reader can tell apart; numbers of a table do not count."""
     if not isinstance(node, ast.Call):
         return None
-    count = sum(not isinstance(argument, ast.Starred) for argument in node.args)
+    count = sum(not isinstance(argument, ast.Starred | ast.Constant) for argument in node.args)
     return f"{ast.unparse(node.func)}: {count} arguments" if count > MOST_POSITIONAL else None
 
 
@@ -65,6 +67,6 @@ def test_calls_have_few_positional_arguments() -> None:
 
 
 def test_the_rules_notice() -> None:
-    code = ast.parse("import tyro\nprint('use --beam 3')\nf(1, 2, 3, 4, 5, 6, 7)")
+    code = ast.parse("import tyro\nprint(1)\nf(a, b, c, d, e, g, h)\nraise ValueError('use --beam 3')")
     for rule in (prints, names_a_flag, imports_the_terminal, many_positional):
         assert any(rule(node) for node in ast.walk(code)), rule.__name__

