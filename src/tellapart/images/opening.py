@@ -32,6 +32,8 @@ def open_image(path: Path) -> Image.Image:
 
 def why_unreadable(path: Path, otherwise: str) -> str:
     """Why a file cannot be opened as an image; `otherwise` if decoding it again finds no fault."""
+    if path.is_dir():
+        return f"{path} is a folder, not an image; give the images in it"
     suffix = path.suffix.lower()
     fault = check_image(path, "full").fault or otherwise
     if suffix in PLUGINS and suffix not in image_suffixes():

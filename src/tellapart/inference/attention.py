@@ -23,6 +23,7 @@ class CaptionAttention:
     weights: np.ndarray  # [T, R]; a row adds up to less than one if the model attends partly to no region
     boxes: np.ndarray  # [R, 4] x1 y1 x2 y2 in fractions of width and height
     nouns: tuple[bool, ...]
+    """Which words are nouns that name something visible."""
 
     def __post_init__(self) -> None:
         if self.weights.shape != (len(self.words), len(self.boxes)) or len(self.nouns) != len(self.words):
@@ -78,9 +79,9 @@ def attention_of_caption(
     weights = decoded.attention[row, : len(ids)].cpu()[:, real].numpy()
     words = tuple(vocabulary.words[index] for index in ids)
     if nouns is None:
-        from tellapart.text.nouns import mark_nouns
+        from tellapart.text.visible_nouns import mark_visible_nouns
 
-        marks = tuple(bool(mark) for mark in mark_nouns([words])[0])
+        marks = tuple(bool(mark) for mark in mark_visible_nouns([words])[0])
     else:
         marks = tuple(bool(nouns[index]) for index in ids)
     return CaptionAttention(words, weights, images.boxes[row].cpu()[real].numpy(), marks)

@@ -16,7 +16,7 @@ from tellapart.report.attention import heat_map
 from tellapart.search.query import Found
 from tellapart.serve.cache import LRUCache
 from tellapart.serve.library import PhotoLibrary, UnknownPhoto
-from tellapart.text.nouns import mark_nouns
+from tellapart.text.visible_nouns import mark_visible_nouns
 
 EXTRA_CANDIDATES = 5
 """Candidates beyond the neighbours, because some may be copies of the photo."""
@@ -102,7 +102,7 @@ class Describer:
         posterior = None if generated.posterior is None else generated.posterior[0]
         if not self.has_attention or self.generator is None:
             words = text.split()
-            nouns = mark_nouns([words])[0] if words else np.zeros(0, bool)
+            nouns = mark_visible_nouns([words])[0] if words else np.zeros(0, bool)
             return Caption(text, [Word(word, bool(noun), None, None) for word, noun in zip(words, nouns)], posterior)
         attention = attention_of_caption(generated.decoded, images, 0, self.generator.run.vocabulary)
         return Caption(text, [_word(attention, place) for place in range(len(attention.words))], posterior)

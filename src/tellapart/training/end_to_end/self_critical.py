@@ -35,9 +35,9 @@ class SelfCritical:
     """Most steps."""
     warm_up: int = 50
     """Steps in which the learning rate rises."""
-    lr: float = 3e-5
+    lr: float = 5e-5
     """Highest learning rate."""
-    likelihood: float = 0.1
+    likelihood: float = 0.2
     """Weight of the likelihood of the references: without it the captions lose rare words."""
     smoothing: float = 0.1
     """Label smoothing of the likelihood."""
