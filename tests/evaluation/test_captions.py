@@ -21,6 +21,7 @@ from tellapart.evaluation.captions import (
     token_cider,
     validate_captions,
 )
+from tellapart.evaluation.chunks import chunks
 from tellapart.models.captioners.up_down import UpDown
 from tellapart.models.decoding import Decoded, beam, log_prob
 from tiny_world import tiny_context
@@ -63,7 +64,7 @@ def test_images_without_captions_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_mean_loss_is_a_mean_over_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(captions, "CHUNK", 3)
+    monkeypatch.setattr(captions, "chunks", lambda rows: chunks(rows, 3))
     context = tiny_context(tmp_path)
     model = UpDown(hidden=8, attention=8).build(context.inputs).eval()
     rows = context.pack.split("train").captions
@@ -85,7 +86,7 @@ def test_references_score_high_and_strangers_low(tmp_path: Path) -> None:
 
 
 def test_decoding_in_chunks_equals_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(captions, "CHUNK", 3)
+    monkeypatch.setattr(captions, "chunks", lambda rows: chunks(rows, 3))
     context = tiny_context(tmp_path)
     model = UpDown(hidden=8, attention=8).build(context.inputs).eval()
     images = context.pack.split("train").images

@@ -82,5 +82,5 @@ def test_a_recipe_runs_to_its_end_and_captions(recipe: Recipe, tmp_path: Path, p
     run = train_recipe(shrunk(recipe), TrainSettings(data=pack.folder, out=tmp_path / "run", replay=True))
     said = decode(run.model.eval(), context_for(run, pack), np.arange(8), width=3)
     assert len(said) == 8 and (said.tokens == 2).any(1).all()
-    with pytest.raises(InputError, match="concepts a detector found"):
+    with pytest.raises(InputError, match="concepts that a detector found"):
         open_caption_generator(tmp_path / "run")

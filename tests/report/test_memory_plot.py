@@ -35,8 +35,8 @@ def test_weights_of_each_word_and_a_image_on_disk(tmp_path: Path, fusion: bool, 
     config = R2M(width=8, key_width=4, value_width=4, fusion_memory=fusion, slots=slots)
     model = config.build(ModelInputs(WORDS, feature_width=3)).eval()
     shown = memory_weights(model, image(), WORDS, max_words=5)
-    assert shown.weights.shape == (rows, len(shown.said)) and shown.read[0] == "<start>"
-    assert shown.said[-1] == "<end>" and shown.read[1:] == shown.said[:-1]
+    assert shown.weights.shape == (rows, len(shown.generated)) and shown.read[0] == "<start>"
+    assert shown.generated[-1] == "<end>" and shown.read[1:] == shown.generated[:-1]
     pairs = shown.weights.reshape(rows // 2, 2, -1).sum(1)
     assert np.allclose(pairs, 1, atol=1e-5)
     draw_memories([shown, shown], tmp_path / "figures" / "memory.png")

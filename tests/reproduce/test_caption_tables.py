@@ -63,7 +63,7 @@ def test_a_pack_with_one_caption_keeps_images_words_and_test_captions(tiny_pack:
     assert len(fewer.split("test").captions) == len(pack.split("test").captions)
     assert fewer.vocabulary.words == pack.vocabulary.words and fewer.feature_names() == pack.feature_names()
     assert fewer.fingerprint != pack.fingerprint
-    with pytest.raises(InputError, match="already there"):
+    with pytest.raises(InputError, match="already exists"):
         keep_captions(pack, tmp_path / "one")
 
 

@@ -170,7 +170,7 @@ def test_a_row_that_wants_mirror_images_is_left_out_without_them(pack: Path, tmp
     flipped = f"{row.recipe.stages[0].name}.sampling.flip=true"
     mirrored = replace(TABLE, rows=(replace(row, name="mirrored", overrides=(flipped,)),))
     planned = plan([mirrored], ReproduceSettings(pack, tmp_path, seeds=1, share=SHARE))
-    assert not planned.jobs and "--flip" in planned.skipped["test/table: mirrored"]
+    assert not planned.jobs and "flip=True" in planned.skipped["test/table: mirrored"]
 
 
 def test_a_pack_without_captions_to_test_on_is_refused(pack: Path, tmp_path: Path) -> None:

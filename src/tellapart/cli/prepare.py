@@ -21,7 +21,6 @@ from tellapart.search import captioned_photos
 from tellapart.text.rules import TextRules, preset
 from tellapart.text.vocabulary import Vocabulary
 
-ALL_READERS = {"index": captioned_photos.READER, **READERS}
 RULES = ("lower", "words", "min_count", "max_length", "vocabulary")
 """Options that change one text rule."""
 
@@ -136,7 +135,7 @@ def _prepared(options: PrepareOptions) -> Pack:
         check=options.check,
         nouns=options.nouns,
         overwrite=options.overwrite,
-        readers=ALL_READERS,
+        readers={"index": captioned_photos.READER, **READERS},
         progress=not options.json,
     )
 

@@ -179,7 +179,7 @@ def test_what_counts_lies_within_the_mask(direction: str) -> None:
 
 
 def test_what_counts_needs_a_mask() -> None:
-    with pytest.raises(ValueError, match="have a mask"):
+    with pytest.raises(ValueError, match="with a mask"):
         Encoded(torch.zeros(1, 2, 3), counted=torch.ones(1, 2, dtype=torch.bool))
 
 

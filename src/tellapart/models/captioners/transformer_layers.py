@@ -38,7 +38,7 @@ class Attention(nn.Module):
         return self.output(mixed.transpose(1, 2).flatten(2)), weights
 
     def _split(self, rows: Tensor) -> Tensor:
-        return rows.view(*rows.shape[:-1], self.heads, -1).transpose(1, 2)
+        return rows.view(*rows.shape[:-1], self.heads, rows.shape[-1] // self.heads).transpose(1, 2)
 
 
 class FeedForward(nn.Sequential):
