@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tellapart.core.errors import InputError
 from tellapart.core.types import Forced, Images, State, Step
 from tellapart.models.captioners.teacher_forcing import HiddenSequence
 from tellapart.models.captioners.transformer_layers import DecoderLayer, EncoderLayer, KeysAndValues
@@ -105,6 +106,10 @@ class TransformerCaptioner(nn.Module):
     def _advance(self, tokens: Tensor, state: State) -> tuple[Tensor, State, Tensor]:
         """Reads tokens [C, T] after those in the state; hidden [C, T, H], the state, attention [C, T, R]."""
         read, steps = state["keys0"].shape[2], tokens.shape[1]
+        if read + steps > len(self.positions):
+            raise InputError(
+                f"This captioner reads up to {len(self.positions)} tokens per caption, not {read + steps}."
+            )
         words = self.dropout(self.words(tokens) + self.positions[read : read + steps])
         earlier = torch.ones(steps, read + steps, dtype=torch.bool, device=tokens.device).tril(read)
         keep = state["mask"][:, None, None]

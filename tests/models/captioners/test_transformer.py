@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from tellapart.core.errors import InputError
 from tellapart.core.protocols import Captioner
 from tellapart.core.types import Images
 from tellapart.models.captioners.transformer import Transformer, TransformerCaptioner
@@ -109,3 +110,8 @@ def test_drawn_captions_and_their_log_probability(captioner: TransformerCaptione
     logits = captioner.step(torch.tensor([START]), state).logits[0].clone()
     logits[[0, 1, 3]] = -torch.inf
     torch.testing.assert_close(values[3, 0], logits.log_softmax(0)[drawn[3, 0]])
+
+
+def test_captions_longer_than_the_positions_are_rejected(captioner: TransformerCaptioner) -> None:
+    with pytest.raises(InputError, match="up to 64 tokens per caption, not 69"):
+        captioner(some_images(), some_tokens(length=70))
