@@ -1,4 +1,4 @@
-"""Tellapart finds images by text, captions images so that each is told apart from others, and shows attention.
+"""Tellapart finds images by text, captions images so that each caption fits its image alone, and shows attention.
 
     import tellapart as ta
     matcher = ta.load_matcher()

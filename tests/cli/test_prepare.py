@@ -1,4 +1,4 @@
-"""prepare from end to end on small sources: what is in the pack, and what a user is told of bad input."""
+"""prepare from end to end on small sources: what is in the pack, and the errors for bad input."""
 
 import json
 import os

@@ -45,7 +45,7 @@ READS_ITSELF = tuple(f"mle.objective.sampling_{name}" for name in ("every=1", "r
     ids=lambda recipe: recipe.name,
 )
 def test_resumed_equals_uninterrupted(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Six steps a stage; stopped after the second step of the last stage, mid-epoch, and gone on with."""
+    """Six steps per stage; stopped after the second step of the last stage, mid-epoch, and resumed."""
     pack = small_pack(tmp_path / "pack").folder
 
     def settings(out: str, resume: bool = False) -> TrainSettings:

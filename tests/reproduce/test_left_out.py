@@ -22,7 +22,7 @@ TABLE = Table(name="test/chains", paper="none", title="stages in a row", rows=()
 
 
 def chain(name: str, *starts: str) -> Recipe:
-    """Stages a, b, c, … of one small matcher, each from where it is told to start."""
+    """Stages a, b, c, … of one small matcher, each from its start stage."""
     (stage,) = small_recipe("vse++").stages
     short = replace(stage, epochs=1, sampling=replace(stage.sampling, steps=2), evaluation="loss", monitor="loss")
     stages = tuple(

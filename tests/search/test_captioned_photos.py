@@ -34,7 +34,7 @@ def packed(folder: Path, **changes: object) -> tuple[Pack, dict]:
 
 
 def test_what_people_wrote(index: Store, tmp_path: Path) -> None:
-    """Both copies of the red photo were mended, one of them otherwise: one image with two captions."""
+    """Both copies of the red photo were edited, one of them differently: one image with two captions."""
     for name, words in (("a/red", "My red door."), ("b/copy", "A door."), ("b/blue", "The sea")):
         index.edit(str(tmp_path / f"{name}.png"), words)
     assert recognise(tmp_path / "index")

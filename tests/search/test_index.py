@@ -133,7 +133,7 @@ def test_what_cannot_be_read_for_now_is_not_held_to_be_gone(tmp_path: Path, monk
 
 
 def test_what_is_written_while_a_chunk_is_kept_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between reading what a row has and writing it anew, someone mends the captions of all photos."""
+    """Between reading what a row has and writing it anew, someone edits the captions of all photos."""
     photos = tmp_path / "photos"
     for step, name in enumerate(("changed", "touched", "moved", "copied", "alone")):
         paint(photos / f"{name}.png", (9 + step, 0, 0))
@@ -162,7 +162,7 @@ def test_what_is_written_while_a_chunk_is_kept_is_not_lost(tmp_path: Path, monke
 
 
 def test_what_is_written_last_wins_over_what_is_carried_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mended once before a copy's row is written, and again after the words to carry over have been read."""
+    """Edited once before a copy's row is written, and again after the words to carry over have been read."""
     photos = tmp_path / "photos"
     paint(photos / "a.png", (9, 0, 0))
     store, _ = fill(tmp_path / "index", Colours(), photos)
@@ -170,11 +170,11 @@ def test_what_is_written_last_wins_over_what_is_carried_over(tmp_path: Path, mon
     content = str(facts(store)["a.png"]["content"])
     add, carry = Store.add, Store.edit_unless_changed
 
-    def mended(words: str) -> None:
+    def edited(words: str) -> None:
         open_store(str(tmp_path / "index")).edit_copies(content, words)
 
-    monkeypatch.setattr(Store, "add", lambda index, rows: (mended("first"), add(index, rows)))
-    monkeypatch.setattr(Store, "edit_unless_changed", lambda *given: (mended("second"), carry(*given)))
+    monkeypatch.setattr(Store, "add", lambda index, rows: (edited("first"), add(index, rows)))
+    monkeypatch.setattr(Store, "edit_unless_changed", lambda *given: (edited("second"), carry(*given)))
     store, _ = fill(tmp_path / "index", Colours(), photos)
     assert {row["edited"] for row in facts(store).values()} == {"second"}
 

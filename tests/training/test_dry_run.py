@@ -1,4 +1,4 @@
-"""What a later stage would refuse is told before the first one is trained."""
+"""A dry run raises the errors of later stages before the first one is trained."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_what_a_pupil_refuses(settings: list[str], said: str, tmp_path: Path) ->
 
 
 def test_a_pack_that_a_later_stage_cannot_be_judged_on(tmp_path: Path) -> None:
-    """Phrases are told of when training starts, not when the matchers have been trained."""
+    """Missing phrases raise an error when training starts, not after the matchers are trained."""
     assert "annotate" in refusal(small_recipe("grounded-none"), small_pack(tmp_path / "bare").folder, tmp_path / "run")
 
 

@@ -160,7 +160,7 @@ def test_whatever_order_stages_are_trained_in(
     pack: Path,
     tmp_path: Path,
 ) -> None:
-    """Stopped after some steps, gone on with other stages: weights are the same, and the log has every row once."""
+    """Stopped after some steps, resumed with other stages: weights are the same, and the log has every row once."""
     recipe = two_matchers()
     first, second = (replace(stage, epochs=4) for stage in recipe.stages)
     recipe = replace(recipe, stages=(replace(first, patience=patience, optimiser=Optimiser(lr=0.0)), second))

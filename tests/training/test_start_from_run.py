@@ -1,4 +1,4 @@
-"""Going on from a finished run: with captions that people mended in an index, and with words and features that fit."""
+"""Training from a finished run: with captions that people edited in an index, and matching words and features."""
 
 from pathlib import Path
 
