@@ -9,6 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
+import tellapart as ta
 from tellapart.cli.main import main
 from tellapart.core.protocols import Matcher
 from tellapart.core.types import Images, Texts
@@ -16,6 +17,9 @@ from tellapart.data.pack import Pack
 from tellapart.data.readers import READERS, Reader
 from tellapart.evaluation import EVALUATIONS
 from tellapart.losses import RANKING_LOSSES, Contrast
+from tellapart.metrics.captions.compare import compare
+from tellapart.metrics.captions.evaluate import available_metrics
+from tellapart.metrics.captions.registry import METRICS, CaptionMetric
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.matchers import MATCHERS
 
@@ -77,6 +81,18 @@ def test_a_reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (source / "captions.colon").write_text("dog.jpg: A dog runs.\ncat.jpg: A cat sits.\nno caption here\n")
     assert main(["prepare", str(source), "--out", str(tmp_path / "pack"), "--min-count", "1"]) == 0
     assert [caption.text for caption in Pack(tmp_path / "pack").captions] == ["A dog runs.", "A cat sits."]
+
+
+def test_a_caption_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    import doctest
+
+    module, line = example("Add a caption metric", monkeypatch)
+    name, metric = entry(line, {"CaptionMetric": CaptionMetric, **vars(module)})
+    monkeypatch.setitem(METRICS, name, metric)  # type: ignore[arg-type]
+    assert doctest.testmod(module).failed == 0
+    assert ta.score([["The dog runs."]], ["A dog runs."], metrics=[name]) == {name: pytest.approx(2 / 3)}
+    assert name in available_metrics()[0]
+    assert compare([["the dog"]], {"x": ["a dog"], "y": ["the dog"]}, [name])["y"]["difference"][name]["value"] == 0.5
 
 
 def test_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:

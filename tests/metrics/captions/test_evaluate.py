@@ -3,7 +3,9 @@
 import pytest
 
 from tellapart.core.errors import InputError
-from tellapart.metrics.captions.evaluate import evaluate
+from tellapart.metrics.captions.evaluate import available_metrics, evaluate
+from tellapart.metrics.captions.registry import METRICS, CaptionMetric
+from tellapart.metrics.captions.rouge import rouge_l_of
 
 CANDIDATES = ["A dog runs.", "Two cats sleep on a mat."]
 REFERENCES = [["A dog is running.", "The dog runs"], ["Cats sleep on the mat."]]
@@ -41,3 +43,24 @@ def test_invalid_input_raises(candidates: object, references: object, metrics: t
 def test_unknown_meteor_implementation() -> None:
     with pytest.raises(InputError, match="python or java"):
         evaluate(["a"], [["a"]], meteor="perl")  # type: ignore[arg-type]
+
+
+def missing() -> None:
+    raise InputError("The table of synonyms is not installed.")
+
+
+def test_available_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A metric is offered unless it is unusual; one with a check, wherever its check passes."""
+    for name, metric in {
+        "usual": CaptionMetric(lambda captions: rouge_l_of(captions.encoded)),
+        "named only": CaptionMetric(lambda captions: rouge_l_of(captions.encoded), usual=False),
+        "needs a table": CaptionMetric(lambda captions: rouge_l_of(captions.encoded), check=missing),
+        "has its table": CaptionMetric(lambda captions: rouge_l_of(captions.encoded), usual=False, check=lambda: None),
+    }.items():
+        monkeypatch.setitem(METRICS, name, metric)
+    chosen, reasons = available_metrics()
+    assert [name for name in chosen if name not in ("METEOR", "SPICE")] == [
+        "BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "ROUGE-L", "CIDEr", "usual", "has its table",
+    ]  # fmt: skip
+    assert reasons["needs a table"] == "The table of synonyms is not installed."
+    assert evaluate(["a"], [["a"]], ["named only"])["named only"].corpus == 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tellapart.core.errors import InputError
-from tellapart.metrics.captions.evaluate import USUAL
+from tellapart.metrics.captions.registry import USUAL
 from tellapart.metrics.people.agreement import agreement
 from tellapart.metrics.people.flickr8k import read_judgements
 

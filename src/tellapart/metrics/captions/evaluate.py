@@ -1,29 +1,17 @@
 """All caption metrics in one call, for the corpus and per caption, as the COCO caption script computes them."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import chain
 from typing import Literal
 
 from tellapart.core.errors import InputError
-from tellapart.metrics.captions import spice as spice_module
-from tellapart.metrics.captions.bleu import bleu_of
 from tellapart.metrics.captions.by_image import match_ids
-from tellapart.metrics.captions.cider import cider_d_of
 from tellapart.metrics.captions.document_frequency import DocumentFrequency
-from tellapart.metrics.captions.encoded import check, encode
-from tellapart.metrics.captions.meteor import tables as meteor_tables
-from tellapart.metrics.captions.meteor.score import meteor, meteor_java
+from tellapart.metrics.captions.encoded import check
 from tellapart.metrics.captions.ptb.tokenizer import tokenize, tokenize_groups
-from tellapart.metrics.captions.rouge import rouge_l
+from tellapart.metrics.captions.registry import METEORS, METRICS, USUAL
+from tellapart.metrics.captions.tokenised import TokenisedCaptions
 from tellapart.metrics.captions.values import Score
-
-METEORS: dict[str, Callable[[Sequence[str], Sequence[Sequence[str]]], Score]] = {
-    "python": meteor,
-    "java": meteor_java,
-}
-BLEUS = ("BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4")
-METRICS = (*BLEUS, "METEOR", "ROUGE-L", "CIDEr", "CIDEr-D", "SPICE")
-USUAL = (*BLEUS, "METEOR", "ROUGE-L", "CIDEr")
 
 Captions = Sequence[str] | Mapping[Hashable, str]
 References = Sequence[Sequence[str]] | Mapping[Hashable, Sequence[str]]
@@ -53,31 +41,24 @@ def evaluate(
     first, second = paired(candidates, references)
     if not tokenized:
         first, second = tokenize(first), tokenize_groups(second)
-    encoded = encode(first, second)
-    scores: dict[str, Score] = {}
-    if any(name in BLEUS for name in metrics):
-        scores.update(zip(BLEUS, bleu_of(encoded)))
-    if "METEOR" in metrics:
-        scores["METEOR"] = METEORS[meteor](first, second)
-    if "ROUGE-L" in metrics:
-        scores["ROUGE-L"] = rouge_l(first, second)
-    if "CIDEr" in metrics or "CIDEr-D" in metrics:
-        scores["CIDEr"] = scores["CIDEr-D"] = cider_d_of(encoded, frequencies)
-    if "SPICE" in metrics:
-        scores["SPICE"] = spice_module.spice(first, second)
-    return {name: scores[name] for name in metrics}
+    captions = TokenisedCaptions(first, second, meteor, frequencies)
+    return {name: METRICS[name].compute(captions) for name in metrics}
 
 
 def available_metrics() -> tuple[tuple[str, ...], dict[str, str]]:
     """The usual metrics that can be computed here, and for METEOR and SPICE the reason if they cannot."""
-    chosen = [*USUAL, "SPICE"]
+    chosen: list[str] = []
     reasons: dict[str, str] = {}
-    for name, locate in (("METEOR", meteor_tables.release), ("SPICE", spice_module.locate)):
-        try:
-            locate()
-        except InputError as error:
-            reasons[name] = str(error)
-            chosen.remove(name)
+    for name, metric in METRICS.items():
+        if metric.check is not None:
+            try:
+                metric.check()
+            except InputError as error:
+                reasons[name] = str(error)
+            else:
+                chosen.append(name)
+        elif metric.usual:
+            chosen.append(name)
     return tuple(chosen), reasons
 
 

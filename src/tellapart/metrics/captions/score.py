@@ -26,8 +26,8 @@ def score(
         references: one or several captions per image: a list, a mapping from image id, or the path of a file
             (COCO annotations, JSON lines, a Flickr token file, plain text). A list of `Path`s is several files.
         candidates: one caption per image, in the order or under the ids of the references; or the path of a file.
-        metrics: names out of `METRICS`; by default all that can be computed here (METEOR needs pycocoevalcap,
-            SPICE also Java).
+        metrics: names out of `METRICS` (`registry.py`); by default all that can be computed here
+            (METEOR needs pycocoevalcap, SPICE also Java).
         allow_empty: score captions without a word instead of raising an error.
 
     >>> values = score([["A dog runs.", "The dog is running"]], ["A dog runs"], metrics=("BLEU-1", "ROUGE-L"))

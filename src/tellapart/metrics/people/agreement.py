@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from tellapart.metrics.captions.evaluate import USUAL, evaluate
+from tellapart.metrics.captions.evaluate import evaluate
+from tellapart.metrics.captions.registry import USUAL
 from tellapart.metrics.people.flickr8k import FILES, read_judgements
 
 
