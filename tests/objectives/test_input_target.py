@@ -1,4 +1,5 @@
-"""Input target decoding: the likelihood against a loop, both decoders learn, both readings of the softmax."""
+"""Input target decoding: the likelihood against a loop, a bound that needs the caption's vector, both decoders learn,
+both readings of the softmax."""
 
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tellapart.models.matchers import MATCHERS
 from tellapart.models.matchers.vse import VSE
 from tellapart.objectives.extra_loss import Joining
 from tellapart.objectives.input_target import InputTarget
+from tellapart.papers.recipes import RECIPES
 from tellapart.text.vocabulary import PAD
 from tiny_world import tiny_context
 
@@ -33,6 +35,23 @@ def test_likelihood_against_a_loop(tmp_path: Path, per_token: bool) -> None:
                 count += 1
     found = objective.likelihood(logits, texts.tokens[:, 1:]).item()
     assert found == pytest.approx(total / (count if per_token else 7), rel=1e-5)
+
+
+@pytest.mark.parametrize("recipe", ["ltd-baseline-itd", "ltd-triplet-itd"])
+def test_word_frequencies_alone_do_not_meet_the_bound(tmp_path: Path, recipe: str) -> None:
+    """The best decoder that ignores the vector has the entropy of single words per word. The mean over words of eleven
+    equally frequent words is at most log 13 = 2.6 nats, below the bound of 6; the sum of Eq. 4 is above it."""
+    context = tiny_context(tmp_path)
+    chosen = RECIPES[recipe].stages[0].objective
+    objective = chosen.build(VSE(embedding=8, word_width=8).build(context.inputs), context)
+    words = context.batches.texts(np.arange(24)).tokens[:, 1:]
+    counts = torch.bincount(words[words != PAD], minlength=len(context.inputs.vocabulary)).double()
+    frequencies = (counts.clamp(min=1e-9) / counts.sum()).log()
+    met_by_all = objective.likelihood(frequencies.expand(*words.shape, -1), words).item()
+    assert met_by_all > chosen.joining.bound
+    per_word = met_by_all * len(words) / counts.sum().item()
+    assert per_word == pytest.approx(-(frequencies.exp() * frequencies).sum().item(), rel=1e-6)
+    assert per_word < chosen.joining.bound  # so that a mean over words would meet it
 
 
 @pytest.mark.parametrize("from_regions", [False, True])
@@ -64,8 +83,8 @@ def test_the_released_softmax_runs_over_time(tmp_path: Path) -> None:
     objective = InputTarget(compat="code", **SMALL).build(model, context)
     words = torch.tensor([[4, 5]])
     logits = torch.zeros(1, 2, len(context.inputs.vocabulary))
-    # Two steps share each word's mass equally, whatever the vocabulary: -log 1/2 a token.
-    assert objective.likelihood(logits, words).item() == pytest.approx(np.log(2))
+    # Two steps share each word's mass equally, whatever the vocabulary: -log 1/2 for each of two words.
+    assert objective.likelihood(logits, words).item() == pytest.approx(2 * np.log(2))
 
 
 def test_only_vsrn_has_regions_to_decode(tmp_path: Path) -> None:

@@ -151,6 +151,11 @@ def global_mean(total: Tensor, count: Tensor | int) -> Tensor:
     return total * group().world / counts.clamp(min=1)
 
 
+def global_count(number: int, device: torch.device) -> int:
+    """The sum of this number over all ranks."""
+    return number if group().world == 1 else sum(_of_every_rank(number, device))
+
+
 def _of_every_rank(number: int, device: torch.device) -> list[int]:
     """This number of every rank, in rank order."""
     mine = torch.tensor([number], device=device)

@@ -49,11 +49,14 @@ class InputTargetObjective(Recordable):
             logits = self.decoder(regions.vectors, regions.mask, tokens)
         else:
             logits = self.decoder(texts.vectors, tokens)
-        joined = self.join(ranked["loss"], self.likelihood(logits, tokens[:, 1:]))
+        joined = self.join(ranked["loss"], self.likelihood(logits, tokens[:, 1:]), len(tokens))
         return {**ranked, "contrast": ranked["loss"].detach(), **joined}
 
     def likelihood(self, logits: Tensor, words: Tensor) -> Tensor:
-        """-log p of the words [C, T] under logits [C, T, V], with END and without PAD: a scalar."""
+        """-log p of the words [C, T] under logits [C, T, V], with END and without PAD: a scalar (Eq. 4).
+
+        The sum over a caption's words and the mean over captions; with `per_token`, the mean over words.
+        """
         real = words != PAD
         shares = torch.log_softmax(logits, dim=self.softmax_over)
         costs = -shares.gather(2, words.unsqueeze(2)).squeeze(2).masked_fill(~real, 0)  # [C, T]
@@ -70,9 +73,9 @@ class InputTarget:
     """Dual loss or constraint."""
     from_regions: bool = False
     """Decode from the image's regions instead, as VSRN does; its weight there is 1, with no bound."""
-    per_token: bool = True
-    """Mean over words. False: the sum over each caption's words, as in Eq. 4; the paper's bounds of 0.5 … 6 fit
-    means."""
+    per_token: bool = False
+    """False: the sum over a caption's words, as in Eq. 4 and in the released code. True: the mean over words; a bound
+    above the entropy of single words (about 5 nats) is then met by a decoder that ignores the caption's vector."""
     word_width: int = 300
     """Width of the decoder's word vectors."""
     hidden: int = 1024

@@ -39,7 +39,7 @@ class LatentTargetObjective(Recordable):
             raise InputError(f"The batches have no column '{self.column}'; add it to the stage's sampling.columns.")
         target = batch.texts.columns[self.column].to(texts.vectors.dtype)
         distance = self.reconstruct(self.decoder(texts.vectors), target)  # [C]
-        joined = self.join(ranked["loss"], global_mean(distance.sum(), len(distance)))
+        joined = self.join(ranked["loss"], global_mean(distance.sum(), len(distance)), len(distance))
         return {**ranked, "contrast": ranked["loss"].detach(), **joined}
 
 

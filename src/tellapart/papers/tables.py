@@ -9,7 +9,13 @@ from tellapart.papers.contrastive_captioning import tables as contrastive_captio
 from tellapart.papers.convse import tables as convse
 from tellapart.papers.grounded_captioning import tables as grounded_captioning
 from tellapart.papers.ltd import tables as ltd
-from tellapart.papers.ours import captioner_tables, grounded_captioning_tables, ltd_tables, matcher_tables
+from tellapart.papers.ours import (
+    captioner_tables,
+    grounded_captioning_tables,
+    ltd_encoder_tables,
+    ltd_tables,
+    matcher_tables,
+)
 from tellapart.papers.r2m import tables as r2m
 from tellapart.reproduce.table import Table
 
@@ -19,6 +25,7 @@ TABLES: dict[str, Table] = {
         convse,
         ltd,
         ltd_tables,
+        ltd_encoder_tables,
         matcher_tables,
         contrastive_captioning,
         grounded_captioning,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
 from tellapart.core.types import Encoded, Images, Texts
+from tellapart.data.sampling import LATER
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.layers.gru import SentenceBiGRU
-from tellapart.models.layers.projection import ltd_head
+from tellapart.models.layers.projection import linear, ltd_head
 from tellapart.models.layers.trainable_backbone import trainable_backbone
 from tellapart.models.layers.word_embedding import WordNoise, word_embedding
 from tellapart.models.matchers.scores import cosine, unit
@@ -20,13 +21,21 @@ class LTDTextEncoder(nn.Module):
     """LTD's caption encoder (LTD paper, section 4.2): words, bi-GRU, two-layer head."""
 
     def __init__(
-        self, inputs: ModelInputs, embedding: int, word_width: int, word_vectors: str, readout: str, noise: WordNoise
+        self,
+        inputs: ModelInputs,
+        embedding: int,
+        word_width: int,
+        word_vectors: str,
+        readout: str,
+        noise: WordNoise,
+        *,
+        linear_head: bool = False,
     ) -> None:
         super().__init__()
         self.noise = noise
         self.words = word_embedding(inputs, word_width, word_vectors)
         self.gru = SentenceBiGRU(word_width, embedding // 2, readout)
-        self.head = ltd_head(self.gru.width, embedding)
+        self.head = _head(self.gru.width, embedding, linear_head)
 
     def forward(self, texts: Texts) -> Tensor:
         """Caption vectors before normalisation [C, E]."""
@@ -35,16 +44,28 @@ class LTDTextEncoder(nn.Module):
         return result
 
 
+def _head(inputs: int, outputs: int, is_linear: bool) -> nn.Module:
+    return linear(inputs, outputs, bias=False) if is_linear else ltd_head(inputs, outputs)
+
+
 class LTDBaselineModel(nn.Module):
     """f_theta and g_phi of the LTD paper, section 3.1.2."""
 
     def __init__(self, config: LTDBaseline, inputs: ModelInputs) -> None:
         super().__init__()
         self.backbone, width = trainable_backbone(config.backbone, inputs, config.freeze_norms)
-        self.image = ltd_head(width, config.embedding)
+        self.image = _head(width, config.embedding, config.linear_heads)
         noise = WordNoise(config.replace_words, config.delete_words)
         readout = "last" if config.compat == "code" else "ends"
-        self.text = LTDTextEncoder(inputs, config.embedding, config.word_width, config.word_vectors, readout, noise)
+        self.text = LTDTextEncoder(
+            inputs,
+            config.embedding,
+            config.word_width,
+            config.word_vectors,
+            readout,
+            noise,
+            linear_head=config.linear_heads,
+        )
         self.image_norm = nn.BatchNorm1d(config.embedding) if config.batch_norm else nn.Identity()
         self.text_norm = nn.BatchNorm1d(config.embedding) if config.batch_norm else nn.Identity()
         self.width = config.embedding
@@ -84,6 +105,8 @@ class LTDBaseline:
     """A backbone to train too, by name; empty: features from disk. Freeze it with the prefix `backbone`."""
     freeze_norms: bool = True
     """Keep the backbone's batch norms on their running statistics."""
+    linear_heads: bool = field(default=False, metadata=LATER)
+    """One linear layer per side instead of the paper's two with a ReLU between them."""
 
     def build(self, inputs: ModelInputs) -> LTDBaselineModel:
         """The model, with random or pretrained weights."""
