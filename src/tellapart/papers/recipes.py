@@ -8,7 +8,14 @@ from tellapart.papers.contrastive_captioning import recipes as contrastive_capti
 from tellapart.papers.convse import recipes as convse
 from tellapart.papers.grounded_captioning import recipes as grounded_captioning
 from tellapart.papers.ltd import recipes as ltd
-from tellapart.papers.ours import bundled_recipes, captioner_recipes, matcher_recipes, photo_recipes, scan_recipes
+from tellapart.papers.ours import (
+    bundled_recipes,
+    captioner_recipes,
+    decoder_recipes,
+    matcher_recipes,
+    photo_recipes,
+    scan_recipes,
+)
 from tellapart.papers.r2m import recipes as r2m
 from tellapart.runs.bundled import run_folder
 from tellapart.runs.recipe import Recipe
@@ -28,6 +35,7 @@ RECIPES: dict[str, Recipe] = {
         r2m,
         bundled_recipes,
         photo_recipes,
+        decoder_recipes,
     )
     for recipe in module.RECIPES
 }

@@ -11,6 +11,7 @@ from tellapart.papers.grounded_captioning import tables as grounded_captioning
 from tellapart.papers.ltd import tables as ltd
 from tellapart.papers.ours import (
     captioner_tables,
+    decoder_tables,
     grounded_captioning_tables,
     ltd_encoder_tables,
     ltd_tables,
@@ -32,6 +33,7 @@ TABLES: dict[str, Table] = {
         grounded_captioning_tables,
         r2m,
         captioner_tables,
+        decoder_tables,
     )
     for table in module.TABLES
 }
