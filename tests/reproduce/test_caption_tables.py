@@ -3,9 +3,11 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from tellapart.core.errors import InputError
 from tellapart.data.fewer_captions import keep_captions
@@ -65,6 +67,24 @@ def test_a_pack_with_one_caption_keeps_images_words_and_test_captions(tiny_pack:
     assert fewer.fingerprint != pack.fingerprint
     with pytest.raises(InputError, match="already exists"):
         keep_captions(pack, tmp_path / "one")
+
+
+@pytest.mark.parametrize("broken", ["all", "own"])
+def test_a_captioner_that_scores_nan_finds_no_image(
+    broken: str, tiny_pack: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NaN is neither less nor more than anything, so counting what is `>=` would put every own image first."""
+    pack = Pack(tiny_pack)
+    images = len(pack.split("test").images)
+    scores = torch.full((images, images), torch.nan) if broken == "all" else torch.rand(images, images)
+    scores.fill_diagonal_(torch.nan)
+    monkeypatch.setattr(caption_measures, "context_for", lambda *args, **named: None)
+    monkeypatch.setattr(caption_measures, "as_captioner", lambda model: model)
+    monkeypatch.setattr(caption_measures, "decode", lambda *args: SimpleNamespace(tokens=None))
+    monkeypatch.setattr(caption_measures, "score_captions", lambda *args: scores)
+    run = SimpleNamespace(model=torch.nn.Identity())
+    found = caption_measures.measure_self_retrieval(run, pack, "test", "cpu")  # type: ignore[arg-type]
+    assert found.values == {"top1": 0.0} and not found.items["top1"].any()
 
 
 BLOCKED = """

@@ -21,7 +21,7 @@ from tellapart.training import loop
 from tellapart.training.checkpoints import Position
 from tellapart.training.settings import TrainSettings
 from tellapart.training.train import train_recipe
-from tellapart.training.validation import validate_epoch, validation_loss
+from tellapart.training.validation import is_better, validate_epoch, validation_loss
 from tiny_pack import make_tiny_pack
 from unpaired_packs import corpus_pack, image_pack
 
@@ -137,3 +137,10 @@ def test_less_is_better_for_some_metrics(monitor: str, best: float, monkeypatch:
         metrics = validate_epoch(stage, position, objective, None, None, runtime)  # type: ignore[arg-type]
         assert metrics[monitor] in (2, 3, 5)
     assert abs(position.best or 0) == best and kept[-1] == (1 if best == 2 else 2)
+
+
+def test_nan_is_never_the_best_epoch() -> None:
+    """A first epoch of NaN would otherwise stay the best for ever: nothing is greater than NaN."""
+    assert not is_better(float("nan"), None) and not is_better(float("nan"), 0.5)
+    assert is_better(0.1, float("nan")) and is_better(0.1, None)
+    assert is_better(0.2, 0.1) and not is_better(0.1, 0.1)

@@ -23,6 +23,7 @@ from tellapart.metrics.captions.ptb.tokenizer import tokenize
 from tellapart.metrics.captions.rouge import rouge_l
 from tellapart.metrics.captions.values import Score
 from tellapart.metrics.retrieval.bootstrap import SAMPLES, image_weights
+from tellapart.metrics.retrieval.self_retrieval import self_retrieval_ranks
 from tellapart.models.captioners.concept_baselines import joined_captions, nearest_captions
 from tellapart.models.captioners.teacher_forcing import as_captioner
 from tellapart.reproduce.measurement import Measurement
@@ -60,8 +61,8 @@ def measure_self_retrieval(run: Run, pack: Pack, split: str, device: str) -> Mea
     context, rows = context_for(run, pack, device=device), pack.split(split).images
     model = as_captioner(run.model.eval())
     scores = score_captions(model, context, rows, decode(model, context, rows, WIDTH).tokens)  # [I, I]
-    before = ((scores >= scores.diagonal().unsqueeze(1)).sum(1) - 1).cpu().numpy()  # as `top_recalls` counts
-    hits = {f"top{rank}": 100.0 * (before < rank) for rank in RANKS if rank <= len(rows)}
+    ranks = self_retrieval_ranks(scores).cpu().numpy()
+    hits = {f"top{rank}": 100.0 * (ranks < rank) for rank in RANKS if rank <= len(rows)}
     return Measurement({name: float(hit.mean()) for name, hit in hits.items()}, hits)
 
 

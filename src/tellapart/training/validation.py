@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -67,13 +68,18 @@ def validate_epoch(
                 metrics = EVALUATIONS[stage.evaluation](model, context, stage.validation_split)
             check_monitor(stage, metrics)
             value = metrics[stage.monitor] * (-1 if is_lower_better(stage.monitor) else 1)
-            if position.best is None or value > position.best:
+            if is_better(value, position.best):
                 position.best, position.stale = value, 0
                 runtime.save_best(model)
             else:
                 position.stale += 1
     metrics, position.best, position.stale = from_main((metrics, position.best, position.stale))
     return metrics
+
+
+def is_better(value: float, best: float | None) -> bool:
+    """Whether a value is the best so far. NaN never is, and anything else is better than NaN."""
+    return not math.isnan(value) and (best is None or math.isnan(best) or value > best)
 
 
 def is_lower_better(metric: str) -> bool:

@@ -82,3 +82,10 @@ def test_nothing_relevant_gives_zero_and_bad_shapes_are_rejected() -> None:
     assert ndcg(torch.rand(3, 2), torch.zeros(2, 3)) == 0
     with pytest.raises(InputError, match="relevance must have the shape"):
         ndcg(torch.rand(3, 2), torch.zeros(3, 2))
+
+
+def test_a_query_with_nan_counts_zero() -> None:
+    """A sort puts NaN first: one relevant image with a NaN score would make the ranking ideal."""
+    relevance = torch.tensor([[0.0, 1.0], [0.0, 1.0]])
+    scores = torch.tensor([[0.9, 0.1], [torch.nan, 0.2]])
+    assert ndcg(scores, relevance) == pytest.approx((0 + 1) / 2)

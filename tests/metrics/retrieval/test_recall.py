@@ -136,3 +136,15 @@ def test_bad_shapes_are_rejected() -> None:
         recall(torch.zeros(2, 4), torch.zeros(5, dtype=torch.long))
     with pytest.raises(InputError, match="no caption"):
         recall(torch.zeros(3, 2), torch.tensor([0, 1]))
+
+
+def test_nan_counts_against_r_precision() -> None:
+    """A sort puts NaN first: a model that scores its own captions with NaN must not be perfect, nor one that scores all
+    so."""
+    positive = torch.tensor([[True, True, False], [False, False, True]])
+    worst = (1 / 2 + 0) / 2  # two of three answers are right: one of them is second even behind the wrong one
+    assert r_precision(torch.full((2, 3), torch.nan), positive) == pytest.approx(worst)
+    own = torch.tensor([[torch.nan, 0.9, 0.1], [0.3, 0.2, torch.nan]])
+    assert r_precision(own, positive) == pytest.approx((1 / 2 + 0) / 2)
+    wrong = torch.tensor([[0.9, 0.8, torch.nan], [torch.nan, 0.1, 0.7]])
+    assert r_precision(wrong, positive) == pytest.approx((1 / 2 + 0) / 2)

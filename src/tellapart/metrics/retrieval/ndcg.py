@@ -24,7 +24,7 @@ def ndcg(scores: Tensor, relevance: Tensor, depth: int = DEPTH) -> float:
     """Mean over caption queries of DCG / ideal DCG among the first `depth` images [0, 1].
 
     Gain 2^rel - 1, discount log2(rank + 1). `scores` is [I, C], `relevance` [C, I]. Queries without a relevant image
-    are ignored.
+    are ignored. A query with NaN among its scores has no ranking and counts 0.
 
     >>> round(ndcg(torch.tensor([[0.9], [0.1]]), torch.tensor([[0.0, 1.0]])), 4)  # right image second: 1 / log2(3)
     0.6309
@@ -37,6 +37,7 @@ def ndcg(scores: Tensor, relevance: Tensor, depth: int = DEPTH) -> float:
     gains = 2.0 ** relevance.double().cpu() - 1
     found = (gains.gather(1, order) * discount).sum(1)
     ideal = (gains.topk(depth, dim=1).values * discount).sum(1)
+    found = found.masked_fill(scores.isnan().any(0).cpu(), 0.0)
     relevant = ideal > 0
     return float((found[relevant] / ideal[relevant]).mean()) if bool(relevant.any()) else 0.0
 

@@ -107,7 +107,8 @@ def fold_recall(scores: Tensor, owner: Tensor, folds: int = 5) -> dict[str, floa
 def r_precision(scores: Tensor, positive: Tensor) -> float:
     """Mean over queries of the precision among the first r answers, r = the query's number of correct ones: [0, 1].
 
-    Queries without a correct answer are ignored. Ties keep the order of the columns.
+    Queries without a correct answer are ignored. Ties keep the order of the columns. NaN counts against the model: such
+    a correct answer ranks last, such a wrong one first.
     """
     total, queries = 0.0, 0
     for rows, right in zip(_row_chunks(scores), _row_chunks(positive)):
@@ -115,7 +116,8 @@ def r_precision(scores: Tensor, positive: Tensor) -> float:
         deepest = int(counts.max().item()) if len(counts) else 0
         if deepest == 0:
             continue
-        order = rows.argsort(dim=1, descending=True, stable=True)[:, :deepest]  # [q, r]
+        known = torch.where(rows.isnan(), torch.where(right, -torch.inf, torch.inf).to(rows.dtype), rows)
+        order = known.argsort(dim=1, descending=True, stable=True)[:, :deepest]  # [q, r]
         steps = torch.arange(deepest, device=rows.device)
         hits = (right.gather(1, order) & (steps < counts.unsqueeze(1))).sum(1)
         has_answer = counts > 0
