@@ -13,28 +13,32 @@ def gradient(loss: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
 
 
 def test_by_hand() -> None:
-    """S = [[0.5, 0.4], [0.1, 0.2]], m = 0.2, pairs 0.5 and 0.2.
+    """S = [[0.5, 0.6, 0.7], [0, 0.4, 0], [0, 0, 0.3]], m = 0.2, pairs 0.5, 0.4 and 0.3. Two by two would not do: there
+    every axis gives one sum.
 
-    Eq. 12: image 0: [0.2 - 0.5 + 0.4]+ = 0.1, its sentence: [0.2 - 0.5 + 0.1]+ = 0; image 1: [0.2 - 0.2 +
-    0.1]+ = 0.1, its sentence: [0.2 - 0.2 + 0.4]+ = 0.4. Mean of 0.1 and 0.5 = 0.3. Released: rows less their
-    own pair: [[0, -0.1], [-0.1, 0]] + 0.2, largest of each column: 0.2, 0.2; columns less their own pair: [[0,
-    0.2], [-0.4, 0]] + 0.2, largest of each column: 0.2, 0.4. Mean of 0.4 and 0.6 = 0.5.
+    Eq. 12: image 0: [0.2 + 0.7 - 0.5]+ = 0.4, images 1 and 2: 0. Caption 0: 0, caption 1: [0.2 + 0.6 - 0.4]+ = 0.4,
+    caption 2: [0.2 + 0.7 - 0.3]+ = 0.6. Sum 1.4 over 3 pairs.
+    Released: 0.2 + S less each row's pair is [[0.2, 0.3, 0.4], [0, 0.2, 0], [0, 0, 0.2]]; the largest of each column:
+    0.2, 0.3, 0.4. 0.2 + S less each column's pair is [[0.2, 0.4, 0.6], [0, 0.2, 0], [0, 0, 0.2]]; the largest of each
+    row: 0.6, 0.2, 0.2. Sum 1.9 over 3 pairs.
     """
-    scores = torch.tensor([[0.5, 0.4], [0.1, 0.2]])
-    assert torch.isclose(HardestNegativeHinge(0.2)(scores, torch.arange(2)), torch.tensor(0.3))
-    assert torch.isclose(UnmaskedHinge(0.2)(scores), torch.tensor(0.5))
+    scores = torch.tensor([[0.5, 0.6, 0.7], [0.0, 0.4, 0.0], [0.0, 0.0, 0.3]])
+    assert torch.isclose(HardestNegativeHinge(0.2)(scores, torch.arange(3)), torch.tensor(1.4 / 3))
+    assert torch.isclose(UnmaskedHinge(0.2)(scores), torch.tensor(1.9 / 3))
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 6), st.integers(0, 9999))
 def test_unmasked_equals_a_loop(size: int, seed: int) -> None:
+    """As released: m + scores - row's pair, its maximum down each column; m + scores - column's pair, its maximum
+    along each row."""
     torch.manual_seed(seed)
     scores = torch.randn(size, size, dtype=torch.double)
     total = 0.0
-    for column in range(size):
-        rows = [max(0.2 + float(scores[i, column] - scores[i, i]), 0.0) for i in range(size)]
-        columns = [max(0.2 + float(scores[i, column] - scores[column, column]), 0.0) for i in range(size)]
-        total += max(rows) + max(columns)
+    for place in range(size):
+        down = [max(0.2 + float(scores[i, place] - scores[i, i]), 0.0) for i in range(size)]
+        along = [max(0.2 + float(scores[place, j] - scores[j, j]), 0.0) for j in range(size)]
+        total += max(down) + max(along)
     loss = UnmaskedHinge(0.2)(scores)
     assert abs(float(loss) - total / size) < 1e-9
     assert loss >= 0.4 - 1e-9

@@ -8,8 +8,11 @@ from torch import Tensor, nn
 class UnmaskedHinge(nn.Module):
     """R2M's Eq. 12 with the pair itself among its negatives, as in the authors' code; mean over pairs.
 
-    The largest cost is then never below the margin, which shifts the loss but not its gradient. Both terms search for
-    the hardest image of a caption. `HardestNegativeHinge` is the equation as printed.
+        max over i of [m + s_ij - s_ii]_+ for each caption j,  and  max over j of [m + s_ij - s_jj]_+ for each image i
+
+    The largest cost is never below the margin, which shifts the loss but not its gradient. Each term takes its maximum
+    over the axis that the other one needs: the costs of image i's wrong captions are compared across images, those of
+    caption j's wrong images across captions. `HardestNegativeHinge` is the equation as printed.
     """
 
     def __init__(self, margin: float = 0.2) -> None:
@@ -19,6 +22,6 @@ class UnmaskedHinge(nn.Module):
     def forward(self, scores: Tensor) -> Tensor:
         """scores [B, B], pairs on the diagonal -> scalar."""
         pair = scores.diagonal()
-        by_row = (self.margin + scores - pair.unsqueeze(1)).clamp(min=0).amax(0)  # [B]
-        by_column = (self.margin + scores - pair.unsqueeze(0)).clamp(min=0).amax(0)  # [B]
-        return (by_row + by_column).mean()
+        of_captions = (self.margin + scores - pair.unsqueeze(1)).clamp(min=0).amax(0)  # [B], over images
+        of_images = (self.margin + scores - pair.unsqueeze(0)).clamp(min=0).amax(1)  # [B], over captions
+        return (of_captions + of_images).mean()
