@@ -24,6 +24,7 @@ from tellapart.models.captioners.teacher_forcing import predictions
 from tellapart.models.decoding import beam, log_prob, with_start
 from tellapart.models.decoding.prefixes import prefix_tree
 from tellapart.models.inputs import ModelInputs
+from tellapart.models.layers.eval_with_gradients import eval_with_gradients
 from tellapart.objectives.reference_contrast import stacked
 from tellapart.text.vocabulary import END, PAD, START, Vocabulary
 
@@ -102,7 +103,7 @@ def compare_beam(name: str, inputs: ModelInputs, device: str, image_rows: int = 
 
 def compare_steps(name: str, inputs: ModelInputs, images: Images, tokens: Tensor, owner: Tensor, device: str) -> None:
     """An MLE step and a CL step (K = 5), with backward, against the word-by-word implementation."""
-    model = CAPTIONERS[name]().build(inputs).to(device).eval()  # no dropout, so that both sides must agree
+    model = eval_with_gradients(CAPTIONERS[name]().build(inputs).to(device))  # no dropout: both sides must agree
     reference = copy.deepcopy(model).requires_grad_(False)
     wrong, wrong_owner = some_sentences(len(owner) * ROUNDS, device), owner.repeat(ROUNDS)
     cross_entropy, contrast = WordCrossEntropy(), ReferenceContrast()

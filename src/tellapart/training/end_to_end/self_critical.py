@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tellapart.models.captioners.transformer import TransformerCaptioner
+from tellapart.models.layers.eval_with_gradients import eval_with_gradients
 from tellapart.text.vocabulary import PAD
 from tellapart.training.end_to_end.average import Average
 from tellapart.training.end_to_end.drawing import Rows
@@ -67,7 +68,7 @@ def train_self_critical(
     fused = device.type == "cuda"
     optimiser = torch.optim.AdamW(captioner.parameters(), settings.lr, betas=(0.9, 0.98), weight_decay=0.0, fused=fused)
     average, drawing = Average(captioner, settings.average), Rows(available, device)
-    captioner.eval()  # no dropout: samples and gradients come from the same model
+    eval_with_gradients(captioner)  # no dropout: samples and gradients come from the same model
     begin, step, batch = time.monotonic(), 0, settings.batch
     while True:
         progress = max(step / settings.most_steps, (time.monotonic() - begin) / settings.seconds)
