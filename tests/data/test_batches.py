@@ -40,6 +40,12 @@ def test_resident_features_are_the_same(batches: Batches) -> None:
     assert (resident.images(rows).features == batches.images(rows).features).all()
 
 
+def test_features_on_the_device_are_copied_once(batches: Batches) -> None:
+    """Every stage and every run of a process makes its own batches; gigabytes must not be copied for each."""
+    first, second = (Batches(batches.pack, batches.store, resident=True) for _ in range(2))
+    assert first.table is not None and first.table is second.table
+
+
 def test_sentences_can_be_cut(tiny_pack: Path) -> None:
     texts = Batches(Pack(tiny_pack), None, longest=2).texts(np.asarray([2]))
     assert texts.tokens.shape == (1, 4) and texts.tokens[0, -1] == END

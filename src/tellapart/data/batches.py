@@ -20,6 +20,7 @@ from tellapart.core.types import Batch, Images, Texts
 from tellapart.data.feature_store import FeatureStore, mirror_of
 from tellapart.data.pack import Pack
 from tellapart.data.pack_types import Column
+from tellapart.data.resident_features import resident_features
 from tellapart.data.views import UNCHANGED, PixelReader, Views, sample_views
 from tellapart.text.vocabulary import END, PAD, START
 
@@ -58,11 +59,8 @@ class Batches:
         self.views = views
         self.reader = PixelReader(pack, views) if views.pixels else None
         self.mirror = mirror_of(store) if store is not None and views.flip else None
-        self.table = self._table(store) if store and resident else None
-        self.mirror_table = self._table(self.mirror) if self.mirror and resident else None
-
-    def _table(self, store: FeatureStore) -> Tensor:
-        return torch.from_numpy(np.array(store.values)).to(self.device)
+        self.table = resident_features(store, self.device) if store and resident else None
+        self.mirror_table = resident_features(self.mirror, self.device) if self.mirror and resident else None
 
     def images(self, rows: np.ndarray, seed: tuple[int, ...] | None = None) -> Images:
         """Images at these rows of the pack, on the device; with a seed, mirrored and cropped as in training."""

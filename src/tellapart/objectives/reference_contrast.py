@@ -57,10 +57,9 @@ class ReferenceContrastObjective(Recordable):
         split = split_rows(context.pack, context.train_split)
         self.images = split.images[[len(context.pack.captions_of[p]) > 0 for p in split.images]]
         self.mismatched = MismatchedImages(self.images)
-        self.captions = split.captions
-        # ln p_n of every true pair, by pack row of the caption. The reference never changes, so it is computed once.
+        # ln p_n of true pairs, by pack row of the caption. The reference never changes, so that a pair is computed when
+        # it is first drawn, and only then.
         self.register_buffer("known", torch.full((len(context.pack.owner),), torch.nan))
-        self.filled = False
 
     def train(self, on: bool = True) -> ReferenceContrastObjective:
         """Set the mode; the reference stays in eval mode, without dropout."""
@@ -69,11 +68,11 @@ class ReferenceContrastObjective(Recordable):
         return self
 
     def prepare(self, batch: Batch) -> tuple[Texts, Tensor]:
-        """Mismatched captions [N] and the image that each is paired with [N]. Fills the table in training."""
-        if self.training and not self.filled:
-            if bool(self.known[torch.from_numpy(self.captions).to(self.known.device)].isnan().any()):
-                self.fill()
-            self.filled = True
+        """Mismatched captions [N] and the image that each is paired with [N]. In training, the reference also scores
+        the batch's true pairs where it has not yet."""
+        if self.training and bool(self.known[batch.caption_rows].isnan().any()):
+            known = self._reference(batch.images, batch.texts.tokens, batch.owner)
+            self.known[batch.caption_rows] = known.to(self.known.dtype)
         return self.mismatched_texts(batch)
 
     def forward(self, batch: Batch, prepared: tuple[Texts, Tensor] | None = None) -> dict[str, Tensor]:
@@ -116,13 +115,6 @@ class ReferenceContrastObjective(Recordable):
         if not self.training:
             return self._reference(batch.images, batch.texts.tokens, batch.owner)
         return self.known[batch.caption_rows]
-
-    def fill(self, chunk: int = 512) -> None:
-        """Compute ln p_n of every training pair."""
-        for first in range(0, len(self.captions), chunk):
-            batch = self.context.batches.batch(self.captions[first : first + chunk])
-            known = self._reference(batch.images, batch.texts.tokens, batch.owner)
-            self.known[batch.caption_rows] = known.to(self.known.dtype)
 
     @torch.no_grad()
     def _reference(self, images: Images, tokens: Tensor, owner: Tensor) -> Tensor:

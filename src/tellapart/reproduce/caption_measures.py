@@ -7,9 +7,11 @@ different machines: captions are stored in the cache, and metrics are computed f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
@@ -26,12 +28,15 @@ from tellapart.metrics.retrieval.bootstrap import SAMPLES, image_weights
 from tellapart.metrics.retrieval.self_retrieval import self_retrieval_ranks
 from tellapart.models.captioners.concept_baselines import joined_captions, nearest_captions
 from tellapart.models.captioners.teacher_forcing import as_captioner
+from tellapart.objectives.context import Context
 from tellapart.reproduce.measurement import Measurement
 from tellapart.runs.context import context_for
 from tellapart.runs.run import Run
 
 WIDTH = 3
 """Beam width; both captioning papers use 3."""
+_GENERATED: WeakKeyDictionary[nn.Module, tuple[np.ndarray, Tensor]] = WeakKeyDictionary()
+"""Rows and captions of the models that are being measured."""
 CAPTIONS, ROWS = "said", "rows"
 """Names of the stored arrays: captions [I], and the pack rows of their images [I]."""
 
@@ -39,8 +44,17 @@ CAPTIONS, ROWS = "said", "rows"
 def measure_captions(run: Run, pack: Pack, split: str, device: str) -> Measurement:
     """One beam-search caption per captioned image of the split, stored as text."""
     context, rows = context_for(run, pack, device=device), captioned(pack, split).images
-    tokens = decode(as_captioner(run.model.eval()), context, rows, WIDTH).tokens.tolist()
+    tokens = _captions(run, context, rows).tolist()
     return measure_texts([run.vocabulary.decode(caption) for caption in tokens], rows)
+
+
+def _captions(run: Run, context: Context, rows: np.ndarray) -> Tensor:
+    """Captions of these images (words, END, PAD) [I, T], generated once for all measures of a run."""
+    known = _GENERATED.get(run.model)
+    if known is None or not np.array_equal(known[0], rows):
+        known = rows, decode(as_captioner(run.model.eval()), context, rows, WIDTH).tokens
+        _GENERATED[run.model] = known
+    return known[1]
 
 
 def measure_texts(captions: list[str], rows: np.ndarray) -> Measurement:
@@ -60,7 +74,7 @@ def measure_self_retrieval(run: Run, pack: Pack, split: str, device: str) -> Mea
     image."""
     context, rows = context_for(run, pack, device=device), pack.split(split).images
     model = as_captioner(run.model.eval())
-    scores = score_captions(model, context, rows, decode(model, context, rows, WIDTH).tokens)  # [I, I]
+    scores = score_captions(model, context, rows, _captions(run, context, rows))  # [I, I]
     ranks = self_retrieval_ranks(scores).cpu().numpy()
     hits = {f"top{rank}": 100.0 * (ranks < rank) for rank in RANKS if rank <= len(rows)}
     return Measurement({name: float(hit.mean()) for name, hit in hits.items()}, hits)

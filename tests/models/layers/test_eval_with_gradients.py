@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import torch
+from benchmarks import captioning
 from torch import nn
 
-from benchmarks import captioning
 from tellapart.core.errors import InputError
 from tellapart.models.captioners import CAPTIONERS
 from tellapart.models.inputs import ModelInputs
@@ -55,14 +55,12 @@ def test_outputs_are_those_of_eval_mode() -> None:
 
 
 def test_dropout_between_layers_is_rejected() -> None:
-    with pytest.raises(InputError, match="dropout 0.5 between its own layers"):
+    with pytest.raises(InputError, match=r"dropout 0\.5 between its own layers"):
         eval_with_gradients(nn.ModuleDict({"lstm": nn.LSTM(3, 3, num_layers=2, dropout=0.5)}))
 
 
 @pytest.mark.parametrize("name", captioning.MODELS)
-def test_benchmark_steps_have_gradients_on_a_gpu(
-    name: str, as_on_a_gpu: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_benchmark_steps_have_gradients_on_a_gpu(name: str, as_on_a_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """`python -m benchmarks captioning --device cuda` compares steps without dropout and differentiates them."""
     monkeypatch.setattr(captioning, "WORDS", 12)
     monkeypatch.setattr(captioning, "CELLS", 3)
