@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DOCS   := $(VENV)/.installed-docs
 
-.PHONY: demo page test quick format lint types bench docs pages clean
+.PHONY: demo page test quick format lint types bench docs pages results clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -48,10 +48,12 @@ docs: $(DOCS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # The pages of docs/ that are written by commands.
-pages: $(STAMP)
-	$(BIN)/tellapart reproduce --results docs/results.md --cache measured
+pages: $(STAMP) results
 	$(BIN)/tellapart recipes --markdown > docs/recipes.md
 	$(BIN)/python -m tellapart.cli.samples --out docs/sample-captions.md
+
+results: $(STAMP)
+	$(BIN)/tellapart reproduce --results docs/results.md --cache measured
 
 clean:
 	rm -rf build dist site demo-out .pytest_cache .mypy_cache .ruff_cache src/*.egg-info

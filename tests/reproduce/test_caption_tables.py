@@ -16,8 +16,8 @@ from tellapart.papers.tables import TABLES
 from tellapart.reproduce import caption_measures
 from tellapart.reproduce.cache import Cache
 from tellapart.reproduce.caption_measures import text_metrics
+from tellapart.reproduce.draws import bootstrap_draws
 from tellapart.reproduce.measure_derived import measure_derived
-from tellapart.reproduce.statistics import bootstrap_draws
 
 SHARE = 0.001
 WITHOUT_METEOR = frozenset({"bleu4", "cider"})

@@ -1,14 +1,25 @@
 """Claims on cells whose answer is plain."""
 
+import numpy as np
 import pytest
 
-from tellapart.reproduce.claims import HELD, NOT_HELD, UNDECIDED, check_claim, describe
+from tellapart.reproduce.claims import (
+    FEW_SEEDS,
+    HELD,
+    NOT_HELD,
+    NOT_MEASURED,
+    NOT_RUN,
+    SPANS,
+    UNDECIDED,
+    check_claim,
+    describe,
+)
 from tellapart.reproduce.statistics import Cell
 from tellapart.reproduce.table import Above, Below, Check, Claim, Greater, SpreadBelow, Within
 
 CELLS = {
     ("high", "c"): Cell({0: 10.0, 1: 10.1, 2: 9.9}),
-    ("low", "c"): Cell({0: 5.0, 1: 5.1, 2: 4.9}),
+    ("low", "c"): Cell({0: 5.0, 1: 4.9, 2: 5.1}),
     ("wild", "c"): Cell({0: 0.0, 1: 20.0, 2: 5.0}),
     ("single", "c"): Cell({0: 7.0}),
 }
@@ -21,13 +32,13 @@ CELLS = {
         (Greater("high", "low", "c", by=7.0), NOT_HELD),
         (Greater("low", "high", "c"), NOT_HELD),
         (Greater("high", "wild", "c"), UNDECIDED),
-        (Greater("high", "single", "c"), UNDECIDED),
+        (Greater("high", "single", "c"), HELD),
         (Greater("high", "absent", "c"), UNDECIDED),
         (Greater(("high", "low"), "low", "c"), HELD),
         (Within("high", "low", "c", 6.0), HELD),
         (Within("high", "low", "c", 2.0), NOT_HELD),
         (Within("high", "wild", "c", 2.0), UNDECIDED),
-        (Within("high", "single", "c", 2.0), UNDECIDED),
+        (Within("high", "single", "c", 2.0), NOT_HELD),
         (Below("low", "c", 6.0), HELD),
         (Below("high", "c", 6.0), NOT_HELD),
         (Below("wild", "c", 6.0), UNDECIDED),
@@ -48,3 +59,50 @@ def test_a_claim_is_as_good_as_its_worst_check() -> None:
     good, open_, bad = Greater("high", "low", "c"), Greater("high", "wild", "c"), Greater("low", "high", "c")
     assert check_claim(Claim("", (good, open_)), CELLS).verdict == UNDECIDED
     assert check_claim(Claim("", (good, open_, bad)), CELLS).verdict == NOT_HELD
+
+
+FLAT, WIDE = np.zeros(2000), np.linspace(-9, 9, 2000)
+REASONED = {
+    ("zero", "c"): Cell({0: 0.0, 1: 0.0, 2: 0.0}, {seed: FLAT for seed in range(3)}),
+    ("seeds", "c"): Cell({0: 9.0, 1: 1.0, 2: -1.0}, {seed: FLAT + 3 for seed in range(3)}),
+    ("images", "c"): Cell({0: 9.0, 1: 1.0, 2: -1.0}, {seed: WIDE + 3 for seed in range(3)}),
+    ("bare", "c"): Cell({0: 9.0, 1: 1.0, 2: -1.0}),
+    ("five", "c"): Cell({seed: value for seed, value in enumerate((9.0, 1.0, -1.0, 4.0, -3.0))}),
+    ("zeros", "c"): Cell(dict.fromkeys(range(5), 0.0)),
+    ("one", "c"): Cell({0: 3.0}, {0: FLAT + 3}),
+    ("alone", "c"): Cell({0: 0.0}, {0: FLAT}),
+    ("bare one", "c"): Cell({0: 3.0}),
+}
+
+
+@pytest.mark.parametrize(
+    ("checks", "reason"),
+    [
+        ((Greater("seeds", "zero", "c"),), FEW_SEEDS),
+        ((Greater("bare", "zero", "c"),), FEW_SEEDS),
+        ((Greater("images", "zero", "c"),), SPANS),
+        ((Greater("five", "zeros", "c"),), SPANS),
+        ((Greater("bare one", "alone", "c"),), FEW_SEEDS),
+        ((Within("seeds", "zero", "c", 5.0),), FEW_SEEDS),
+        ((Above("images", "c", 1.0),), SPANS),
+        ((SpreadBelow("seeds", "c", 6.0),), FEW_SEEDS),
+        ((Greater("absent", "zero", "c"),), NOT_RUN),
+        ((Greater("seeds", "zero", "other"),), NOT_MEASURED),
+        ((Greater("images", "zero", "c"), Greater("absent", "zero", "c")), NOT_RUN),
+        ((Greater("images", "zero", "c"), Greater("seeds", "zero", "c")), FEW_SEEDS),
+    ],
+)
+def test_why_a_claim_is_undecided(checks: tuple[Check, ...], reason: str) -> None:
+    judged = check_claim(Claim("", checks), REASONED)
+    assert (judged.verdict, judged.reason) == (UNDECIDED, reason)
+
+
+def test_decided_claims_have_no_reason_and_know_their_seeds() -> None:
+    of_one = check_claim(Claim("", (Greater("one", "alone", "c"),)), REASONED)
+    assert (of_one.verdict, of_one.reason, of_one.one_seed) == (HELD, "", True)
+    of_three = check_claim(Claim("", (Greater("high", "low", "c"),)), CELLS)
+    assert (of_three.verdict, of_three.reason, of_three.one_seed) == (HELD, "", False)
+    both = check_claim(Claim("", (Greater("high", "low", "c"), Greater("one", "alone", "c"))), {**CELLS, **REASONED})
+    assert (both.verdict, both.one_seed) == (HELD, True)
+    fails = Greater("low", "high", "c"), Greater("alone", "one", "c")
+    assert not check_claim(Claim("", fails), {**CELLS, **REASONED}).one_seed

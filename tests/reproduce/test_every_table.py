@@ -111,7 +111,7 @@ def test_runs_and_reports(table: Table, scenes: tuple[Path, Path], cache: Path, 
         for column in expected_columns(table, row):
             cell = filled.cells[row.name, column.name]
             assert np.isfinite(cell.estimate().value), (row.name, column.name)
-            assert cell.draws is not None or not column.measure.endswith("text-metrics")
+            assert cell.draws or not column.measure.endswith("text-metrics")
     held = {column for _, column in filled.cells}
     assert {column.name for column in table.columns} - OPTIONAL - TOO_FEW <= held
     paths = {path.suffix: path for path in write_reports(filled, tmp_path)}
@@ -145,6 +145,7 @@ def test_results_page_holds_every_table(scenes: tuple[Path, Path], cache: Path, 
     assert set(names) == {table.name for table in RETRIEVAL}
     text = path.read_text()
     assert all(f"## {table.name}" in text for table in RETRIEVAL)
+    assert text.index("## Tally") < text.index(f"## {RETRIEVAL[0].name}")
     assert (path.parent / "figures" / "ltd-figure3.svg").is_file() and "figures/ltd-figure3.svg" in text
 
 
@@ -162,3 +163,19 @@ def test_results_leave_out_what_stands_elsewhere_and_packs_that_do_not_suit(
     other = dataclasses.replace(whole, name="find/other", pack_names=("1 per image",))
     names = write_results([whole, part, other], Cache(cache), tmp_path / "results.md")
     assert names == ["find/scan"]
+    # The claims of all three are counted: those of the first, and of the others as not run.
+    assert f"| **all** |  | {3 * len(whole.claims)} |" in (tmp_path / "results.md").read_text()
+
+
+def test_a_table_for_packs_of_a_name_takes_them_from_the_others(
+    scenes: tuple[Path, Path], cache: Path, tmp_path: Path
+) -> None:
+    """The same rows on two data sets: each section once, under the table that is made for the pack."""
+    everywhere = SMALL["find/scan"]
+    filled_table(everywhere, scenes, cache)
+    own = dataclasses.replace(everywhere, name="find/scan/scenes", pack_names=("scenes",))
+    text = tmp_path / "results.md"
+    assert write_results([everywhere, own], Cache(cache), text) == ["find/scan/scenes"]
+    assert "| find/scan | no run |" in text.read_text()
+    for_captions = dataclasses.replace(own, pack_names=("coco",))
+    assert write_results([everywhere, for_captions], Cache(cache), text) == ["find/scan"]

@@ -17,11 +17,12 @@ from tellapart.papers.grounded_captioning.tables import FIGURE3, PUBLISHED, TABL
 from tellapart.papers.recipes import find_recipe
 from tellapart.papers.tables import find_tables
 from tellapart.reproduce.derived_measures import DERIVED
+from tellapart.reproduce.draws import bootstrap_draws
 from tellapart.reproduce.fill import Data, Filled
 from tellapart.reproduce.grounding_measure import measure_grounding
 from tellapart.reproduce.measures import MEASURES
 from tellapart.reproduce.plots import draw_svg
-from tellapart.reproduce.statistics import Cell, bootstrap_draws
+from tellapart.reproduce.statistics import Cell
 from tellapart.reproduce.table import Table, rows_of
 from tellapart.runs.overrides import override
 from tellapart.runs.recipe import Recipe
@@ -58,7 +59,7 @@ def test_figure_3_is_drawn() -> None:
     assert [value for value, _ in FIGURE3.sweep.lines["SCAN"]] == [0, 0.02, 0.05, 0.1, 0.2, 0.5, 1]
     columns = [column.name for column in FIGURE3.columns if column.name != "S"]
     cells = {
-        (row, column): Cell({0: value}, None if column == "C" else np.asarray([value - 1, value + 2]))
+        (row, column): Cell({0: value}, {} if column == "C" else {0: np.asarray([value - 1, value + 2])})
         for row, value in (("lambda_1 = 0", 5.0), ("POS-SCAN, lambda_1 = 0.1", 7.0))
         for column in columns
     }

@@ -116,7 +116,11 @@ class Cache:
 
     def items(self, key: str, measure: str) -> dict[str, np.ndarray]:
         """The arrays that a measure stored; empty if it has none."""
-        return _arrays(self.folder / "results" / key / f"{measure}.npz")
+        return _arrays(self.items_path(key, measure))
+
+    def items_path(self, key: str, measure: str) -> Path:
+        """Where the arrays of a measure are, if it has some."""
+        return self.folder / "results" / key / f"{measure}.npz"
 
     def log_path(self, key: str) -> Path:
         """Where the training log of a result is."""

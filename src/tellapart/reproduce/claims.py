@@ -1,4 +1,4 @@
-"""Whether claims hold: held, not held, or undecided with this much data."""
+"""Whether claims hold: held, not held, or undecided with this much data, and then why."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tellapart.reproduce.statistics import Cell, Estimate, difference, mean_cell, spread
-from tellapart.reproduce.table import Above, Below, Check, Claim, Greater, Rows, Within, as_rows
+from tellapart.reproduce.comparisons import against_bound, difference
+from tellapart.reproduce.statistics import Cell, Estimate, mean_cell, spread
+from tellapart.reproduce.table import Above, Below, Check, Claim, Greater, Rows, SpreadBelow, Within, as_rows
 
 HELD, NOT_HELD, UNDECIDED = "held", "not held", "undecided"
+NOT_RUN, NOT_MEASURED = "not run", "not measured"
+FEW_SEEDS, SPANS = "too few seeds", "interval spans the bound"
+REASONS = (NOT_RUN, NOT_MEASURED, FEW_SEEDS, SPANS)
+"""Why a check is undecided. A claim has the first reason of its checks."""
+ENOUGH_SEEDS = 5
+"""Student's factor is 1.4 times the normal one with five seeds, 2.2 times with three."""
 Cells = Mapping[tuple[str, str], Cell]
 """By (row, column)."""
 
@@ -22,6 +29,8 @@ class CheckResult:
     verdict: str
     estimate: Estimate | None
     """The difference, value or deviation that was checked; None where a row has no result."""
+    reason: str = ""
+    """One of `REASONS` where it is undecided."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,24 @@ class CheckedClaim:
     claim: Claim
     verdict: str
     checks: tuple[CheckResult, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why it is undecided; empty where it is decided."""
+        if self.verdict != UNDECIDED:
+            return ""
+        return min((check.reason for check in self.checks if check.reason), key=REASONS.index)
+
+    @property
+    def one_seed(self) -> bool:
+        """Whether a check that the verdict rests on knows one seed of a row only."""
+        alone = [check.estimate is not None and check.estimate.seeds == 1 for check in self._deciding]
+        # One check that fails is enough for "not held"; "held" needs all of them.
+        return any(alone) if self.verdict == HELD else all(alone)
+
+    @property
+    def _deciding(self) -> list[CheckResult]:
+        return [check for check in self.checks if check.verdict == self.verdict]
 
 
 def check_claim(claim: Claim, cells: Cells) -> CheckedClaim:
@@ -43,23 +70,43 @@ def check_claim(claim: Claim, cells: Cells) -> CheckedClaim:
 
 def _check(check: Check, cells: Cells) -> CheckResult:
     text = describe(check)
-    if isinstance(check, Greater | Within):
-        names = (check.better, check.worse) if isinstance(check, Greater) else (check.first, check.second)
-        first, second = (_cell(name, check.column, cells) for name in names)
-        if first is None or second is None:
-            return CheckResult(text, UNDECIDED, None)
-        gap = difference(first, second)
-        if isinstance(check, Greater):
-            return CheckResult(text, _side(gap.low, gap.high, check.by), gap)
-        return CheckResult(text, _inside(gap, check.limit), gap)
-    own = _cell(check.row, check.column, cells)
-    if own is None:
-        return CheckResult(text, UNDECIDED, None)
-    if isinstance(check, Above):
-        estimate = own.estimate()
-        return CheckResult(text, _side(estimate.low, estimate.high, check.limit), estimate)
-    estimate = own.estimate() if isinstance(check, Below) else spread(own)
-    return CheckResult(text, _side(-estimate.high, -estimate.low, -check.limit), estimate)
+    compared = isinstance(check, Greater | Within)
+    if isinstance(check, Greater):
+        names: tuple[Rows, ...] = (check.better, check.worse)
+    else:
+        names = (check.first, check.second) if isinstance(check, Within) else (check.row,)
+    found = [cell for cell in (_cell(name, check.column, cells) for name in names) if cell is not None]
+    if len(found) < len(names):
+        return CheckResult(text, UNDECIDED, None, _why_absent(names, cells))
+    if compared:
+        estimate = difference(*found)
+    else:
+        estimate = spread(found[0]) if isinstance(check, SpreadBelow) else against_bound(found[0])
+    verdict = _verdict(check, estimate.low, estimate.high)
+    return CheckResult(text, verdict, estimate, _why_open(check, estimate) if verdict == UNDECIDED else "")
+
+
+def _verdict(check: Check, low: float, high: float) -> str:
+    """The verdict for an interval."""
+    if isinstance(check, Within):
+        return _inside(low, high, check.limit)
+    if isinstance(check, Greater | Above):
+        return _side(low, high, check.by if isinstance(check, Greater) else check.limit)
+    return _side(-high, -low, -check.limit)
+
+
+def _why_absent(names: tuple[Rows, ...], cells: Cells) -> str:
+    run = {row for row, _ in cells}
+    return NOT_MEASURED if all(row in run for rows in names for row in as_rows(rows)) else NOT_RUN
+
+
+def _why_open(check: Check, estimate: Estimate) -> str:
+    """Too few seeds where more of them could decide: without any difference between seeds, the check is decided."""
+    if math.isnan(estimate.low):
+        return FEW_SEEDS
+    if estimate.seeds >= ENOUGH_SEEDS:
+        return SPANS
+    return SPANS if estimate.images and _verdict(check, *estimate.images) == UNDECIDED else FEW_SEEDS
 
 
 def _side(low: float, high: float, bound: float) -> str:
@@ -67,12 +114,10 @@ def _side(low: float, high: float, bound: float) -> str:
     return HELD if low > bound else NOT_HELD if high < bound else UNDECIDED
 
 
-def _inside(gap: Estimate, limit: float) -> str:
-    if math.isnan(gap.low):
-        return UNDECIDED
-    if -limit < gap.low and gap.high < limit:
+def _inside(low: float, high: float, limit: float) -> str:
+    if -limit < low and high < limit:
         return HELD
-    return NOT_HELD if gap.low > limit or gap.high < -limit else UNDECIDED
+    return NOT_HELD if low > limit or high < -limit else UNDECIDED
 
 
 def _cell(rows: Rows, column: str, cells: Cells) -> Cell | None:

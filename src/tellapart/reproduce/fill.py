@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from tellapart.reproduce.cache import Cache, Result
 from tellapart.reproduce.claims import CheckedClaim, check_claim
+from tellapart.reproduce.draws import drawn_of_run
 from tellapart.reproduce.row_recipes import row_hash, row_recipe
-from tellapart.reproduce.statistics import Cell, bootstrap_draws
+from tellapart.reproduce.statistics import Cell
 from tellapart.reproduce.table import Column, Row, Table
 from tellapart.training.log import read_log
 
@@ -97,9 +98,8 @@ def _cell(column: Column, runs: tuple[Result, ...], cache: Cache) -> Cell | None
     }
     if not values:
         return None
-    first = min(values)
-    key = next(run.key for run in runs if run.seed == first)
-    return Cell(values, bootstrap_draws(metric, cache.items(key, column.measure)))
+    drawn = {run.seed: drawn_of_run(cache, run.key, column.measure, metric) for run in runs if run.seed in values}
+    return Cell(values, {seed: draws for seed, draws in drawn.items() if draws is not None})
 
 
 def _curves(

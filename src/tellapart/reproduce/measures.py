@@ -1,8 +1,9 @@
 """What is measured of a finished run, by name: values, and where there are some, what each image adds to them.
 
-Per-image values allow a paired bootstrap when a row has only one run: `ranks` of retrieval queries, or an array named
-like its value whose mean over images is that value. A value that is no such mean may give its bootstrap itself, as
-`drawn_` and its name: [SAMPLES] values on the images that `metrics.bootstrap.image_weights` draws with seed 0.
+Per-image values allow a bootstrap over images that is paired between rows (`draws.py`): `ranks` of retrieval queries,
+or an array named like its value whose mean over images is that value. A value that is no such mean may give its
+bootstrap itself, as `drawn_` and its name: [SAMPLES] values on the images that `metrics.bootstrap.image_weights` draws
+with seed 0.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,12 +12,16 @@ from tellapart.reproduce.plots import draw_svg
 from tellapart.reproduce.report_markdown import as_markdown, features_of
 from tellapart.reproduce.row_recipes import row_hash, row_recipe
 from tellapart.reproduce.table import Table
+from tellapart.reproduce.tally import tally_claims, tally_markdown
 
 HEAD = """# Results
 
 Written by `tellapart reproduce --results docs/results.md --cache CACHE` from cached runs; do not edit. Values in rows
 marked "here" are ours, with 95% intervals. The paper's are below them, on the paper's own data and backbone.
-A claim is held or not held if the whole interval of the difference is on one side, and undecided otherwise.
+A claim is held or not held if the whole interval of the difference is on one side, and undecided otherwise. Every check
+names its method. *Paired seeds*: the difference of two rows, seed by seed. *Two-level bootstrap*: over test images, the
+same for both rows, and over seeds. *Paired t*: over seeds only, where the values of single images are not stored.
+*Welch t*: rows with different seeds, as if independent. `reproduce/comparisons.py` has the formulas.
 
 PACK in the commands is Flickr8k with its public split: `tellapart prepare FLICKR8K --out PACK`, then
 `tellapart extract PACK --kind vector,grid,regions` and `tellapart annotate PACK --sentence-targets minilm --objects`.
@@ -29,21 +32,41 @@ features, cut means `--cut 128`, named `--named` and cells `--cells`.
 
 
 def write_results(tables: Iterable[Table], cache: Cache, path: Path) -> list[str]:
-    """Write all tables that have results, with a section for each set of data they were run on; returns their names."""
-    filled = [(fill(table, cache, data), place) for table in tables for place, data in enumerate(data_of(table, cache))]
+    """Write the tally and all tables that have results, with a section for each set of data they were run on; returns
+    their names."""
+    tables = list(tables)
+    filled = [
+        (fill(table, cache, data), place)
+        for table in tables
+        for place, data in enumerate(data for data in data_of(table, cache) if not _elsewhere(data.pack, table, tables))
+    ]
     chosen = {id(one) for one in _informative([one for one, _ in filled])}
     shown = [(one, place) for one, place in filled if id(one) in chosen]
-    counts = Counter(one.table.name for one, _ in shown)
     sections = [
-        as_markdown(
-            one,
-            _draw(one, path.parent, place),
-            suffix=f" on {', '.join(features_of(one))}" if counts[one.table.name] > 1 else "",
-        )
+        as_markdown(one, _draw(one, path.parent, place), suffix=_suffix(one, [other for other, _ in shown]))
         for one, place in shown
     ]
-    write_text(path, "\n\n".join([HEAD.rstrip(), *sections]) + "\n")
+    visible = {one.table.name for one, _ in shown}
+    counted = [one for one, _ in filled if id(one) in chosen or one.table.name not in visible]
+    tally = tally_markdown(tally_claims(tables, counted))
+    write_text(path, "\n\n".join([HEAD.rstrip(), tally, *sections]) + "\n")
     return [one.table.name for one, _ in shown]
+
+
+def _elsewhere(pack: str, table: Table, tables: list[Table]) -> bool:
+    """Whether a pack belongs to other tables of the paper, made for packs of its name."""
+    paper = table.name.split("/")[0]
+    return not table.pack_names and any(
+        other.pack_names and other.name.split("/")[0] == paper and _suits(pack, other) for other in tables
+    )
+
+
+def _suffix(filled: Filled, shown: list[Filled]) -> str:
+    """What tells the sections of one table apart: the pack, the features, or both."""
+    others = [one for one in shown if one.table.name == filled.table.name and one is not filled]
+    pack = f" on {filled.data.pack}" if any(one.data.pack != filled.data.pack for one in others) else ""
+    alike = any(one.data.pack == filled.data.pack for one in others)
+    return pack + (f" on {', '.join(features_of(filled))}" if alike else "")
 
 
 def _informative(filled: list[Filled]) -> list[Filled]:
@@ -76,7 +99,9 @@ def data_of(table: Table, cache: Cache) -> list[Data]:
 
 
 def _suits(pack: str, table: Table) -> bool:
-    return not table.pack_names or any(name in pack for name in table.pack_names)
+    """Whether one of the table's pack names is part of the pack's; what follows "with" names captions, not images."""
+    own = pack.split(" with ")[0]
+    return not table.pack_names or any(name in own for name in table.pack_names)
 
 
 def _common_features(results: list[Result], kinds: dict[str, str]) -> dict[str, str]:

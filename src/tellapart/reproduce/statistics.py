@@ -1,24 +1,19 @@
-"""Intervals of cells and of differences between them.
+"""Cells of a table: the values of all seeds, their mean and its interval.
 
-Several runs of a row (seeds): the mean with a t interval; two rows are compared by Welch's t interval. One run: a
-percentile bootstrap over images, each drawn with its captions; two rows are compared on the same draws.
-Intervals over seeds say nothing of other test images, intervals over images nothing of other seeds.
+The interval of a cell with several seeds is a t interval over seeds, and says nothing of other test images. With one
+seed it is a percentile bootstrap over images, and says nothing of other seeds. What decides claims takes both into
+account: `comparisons.py`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 
-from tellapart.metrics.retrieval.bootstrap import SAMPLES, image_weights, resampled
-from tellapart.metrics.retrieval.recall import Ranks
-from tellapart.reproduce.measures import RANKS
-
-LEVEL = 0.95
+from tellapart.reproduce.quantiles import LEVEL, chi_square_quantile, t_quantile
 
 
 @dataclass(frozen=True)
@@ -29,7 +24,12 @@ class Estimate:
     low: float
     high: float
     how: str
-    """What the interval is over: `N seeds`, `images`, or nothing (`one run`)."""
+    """The method and what the interval is over, in words."""
+    seeds: int = 1
+    """How many seeds it rests on; of two rows, the smaller number."""
+    images: tuple[float, float] | None = None
+    """The interval with the same images and no difference between seeds: more seeds cannot make it narrower. None where
+    nothing is known of single images."""
 
     @property
     def margin(self) -> float | None:
@@ -43,19 +43,27 @@ class Cell:
 
     values: Mapping[int, float]
     """By seed."""
-    draws: np.ndarray | None = None  # [samples]
-    """The first run's value on bootstrapped images; the same images in every cell of a table."""
+    draws: Mapping[int, np.ndarray] = field(default_factory=dict)
+    """By seed: the run's value on bootstrapped images [samples], the same images in every cell of a table."""
 
     def estimate(self) -> Estimate:
         """The mean over runs and its interval."""
         numbers = list(self.values.values())
         mean = sum(numbers) / len(numbers)
         if len(numbers) > 1:
-            margin = t_quantile(len(numbers) - 1) * deviation(numbers) / math.sqrt(len(numbers))
-            return Estimate(mean, mean - margin, mean + margin, f"{len(numbers)} seeds")
-        if self.draws is not None:
-            return Estimate(mean, *_ends(self.draws), "images")
+            margin = t_quantile(len(numbers) - 1) * standard_error(numbers)
+            return Estimate(mean, mean - margin, mean + margin, f"{len(numbers)} seeds", len(numbers))
+        drawn = self.mean_draws(tuple(self.values))
+        if drawn is not None:
+            return Estimate(mean, *interval_of(drawn), "images")
         return Estimate(mean, math.nan, math.nan, "one run")
+
+    def mean_draws(self, seeds: tuple[int, ...]) -> np.ndarray | None:
+        """The mean over these seeds on each bootstrapped test set [samples]; None where a run has no draws, or draws of
+        another size."""
+        found = [self.draws[seed] for seed in seeds if seed in self.draws]
+        together = len(found) == len(seeds) and len({len(drawn) for drawn in found}) == 1
+        return np.mean(found, axis=0) if together else None
 
 
 def mean_cell(cells: list[Cell]) -> Cell | None:
@@ -64,29 +72,12 @@ def mean_cell(cells: list[Cell]) -> Cell | None:
     if not seeds:
         return None
     values = {seed: sum(cell.values[seed] for cell in cells) / len(cells) for seed in seeds}
-    draws = [cell.draws for cell in cells if cell.draws is not None]
-    together = len(draws) == len(cells) and len({len(drawn) for drawn in draws}) == 1
-    return Cell(values, np.mean(draws, axis=0) if together else None)
-
-
-def difference(first: Cell, second: Cell) -> Estimate:
-    """First minus second, with its interval."""
-    a, b = list(first.values.values()), list(second.values.values())
-    gap = sum(a) / len(a) - sum(b) / len(b)
-    if len(a) > 1 and len(b) > 1:
-        parts = [deviation(numbers) ** 2 / len(numbers) for numbers in (a, b)]
-        spread = math.sqrt(sum(parts))
-        if spread == 0:
-            return Estimate(gap, gap, gap, f"{len(a)} and {len(b)} seeds")
-        freedom = sum(parts) ** 2 / sum(p**2 / (len(n) - 1) for p, n in zip(parts, (a, b)))  # Welch, Satterthwaite
-        margin = t_quantile(freedom) * spread
-        return Estimate(gap, gap - margin, gap + margin, f"{len(a)} and {len(b)} seeds")
-    if first.draws is not None and second.draws is not None and len(first.draws) == len(second.draws):
-        # The draws are of each row's first run, so the value must be too.
-        gap = first.values[min(first.values)] - second.values[min(second.values)]
-        basis = "the same images" if len(a) == len(b) == 1 else "the same images, the first run of each"
-        return Estimate(gap, *_ends(first.draws - second.draws), basis)
-    return Estimate(gap, math.nan, math.nan, "one run")
+    draws = {}
+    for seed in seeds:
+        drawn = [cell.draws[seed] for cell in cells if seed in cell.draws]
+        if len(drawn) == len(cells) and len({len(one) for one in drawn}) == 1:
+            draws[seed] = np.mean(drawn, axis=0)
+    return Cell(values, draws)
 
 
 def spread(cell: Cell) -> Estimate:
@@ -98,21 +89,7 @@ def spread(cell: Cell) -> Estimate:
     tail = (1 - LEVEL) / 2
     low = own * math.sqrt(freedom / chi_square_quantile(freedom, 1 - tail))
     high = own * math.sqrt(freedom / chi_square_quantile(freedom, tail))
-    return Estimate(own, low, high, f"{len(numbers)} seeds")
-
-
-def bootstrap_draws(metric: str, items: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """A metric on SAMPLES bootstrapped test sets [samples]: as stored, from ranks, or from one value per image."""
-    if f"drawn_{metric}" in items:
-        return items[f"drawn_{metric}"].astype(np.float64)
-    if all(name in items for name in RANKS):
-        ranks = Ranks(*(torch.from_numpy(items[name].astype(np.int64)) for name in RANKS))
-        drawn = resampled(ranks, image_weights(len(items[RANKS[0]]), SAMPLES, 0))
-        if metric in drawn:
-            return drawn[metric]
-    if metric in items:
-        return image_weights(len(items[metric]), SAMPLES, 0) @ items[metric].astype(np.float64)
-    return None
+    return Estimate(own, low, high, f"chi-squared: {len(numbers)} seeds", len(numbers))
 
 
 def deviation(numbers: list[float]) -> float:
@@ -121,38 +98,13 @@ def deviation(numbers: list[float]) -> float:
     return math.sqrt(sum((number - mean) ** 2 for number in numbers) / (len(numbers) - 1))
 
 
-def t_quantile(freedom: float, level: float = LEVEL) -> float:
-    """The t with `level` of Student's distribution between -t and t.
-
-    With T = sqrt(n) tan(u), u has the density cos(u)^(n - 1) up to a factor, on a finite interval: it is integrated
-    there.
-
-    >>> round(t_quantile(2), 3), round(t_quantile(4), 3)
-    (4.303, 2.776)
-    """
-    angles = np.linspace(0, math.pi / 2, 20001)
-    heights = np.cos(angles) ** (freedom - 1) if freedom != 1 else np.ones_like(angles)
-    heights[-1] = heights[-1] if freedom >= 1 else heights[-2]
-    area = np.concatenate([[0.0], np.cumsum((heights[1:] + heights[:-1]) / 2)])
-    return math.sqrt(freedom) * math.tan(float(np.interp(level, area / area[-1], angles)))
+def standard_error(numbers: list[float]) -> float:
+    """Standard deviation of the mean of a sample."""
+    return deviation(numbers) / math.sqrt(len(numbers))
 
 
-def chi_square_quantile(freedom: int, probability: float) -> float:
-    """Quantile of the chi-squared distribution, by bisection of the regularised incomplete gamma function.
-
-    >>> round(chi_square_quantile(4, 0.975), 3)
-    11.143
-    """
-    low, high = 0.0, 1000.0
-    half = torch.tensor(freedom / 2, dtype=torch.float64)
-    for _ in range(80):
-        middle = (low + high) / 2
-        below = torch.special.gammainc(half, torch.tensor(middle / 2, dtype=torch.float64)).item() < probability
-        low, high = (middle, high) if below else (low, middle)
-    return (low + high) / 2
-
-
-def _ends(draws: np.ndarray) -> tuple[float, float]:
+def interval_of(draws: np.ndarray) -> tuple[float, float]:
+    """The percentile interval of bootstrapped values."""
     tail = 50 * (1 - LEVEL)
     low, high = np.percentile(draws, (tail, 100 - tail))
     return float(low), float(high)
