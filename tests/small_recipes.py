@@ -43,6 +43,8 @@ def shrunk(value: Any) -> Any:
             changes[field.name] = ""
         elif field.name == "most_words":
             continue  # a number of positions, not a width
+        elif field.name == "heads" and held >= WIDE:
+            changes[field.name] = 2 * WIDTH  # a hidden width, which must be twice the embedding to hold the identity
         elif field.name == "heads" and held and WIDTH % held:
             changes[field.name] = 4
         elif field.name == "value_width":

@@ -99,12 +99,16 @@ def test_a_temperature_that_is_not_positive_is_rejected(loss: str, temperature: 
         Contrast(loss, temperature=temperature).build()
 
 
-def test_convse_plus_plus_is_the_hinge_over_tau() -> None:
-    scores = torch.rand(6, 6, dtype=torch.float64)
-    owner = torch.arange(6)
-    assert torch.allclose(
-        HardestNegativeContrast(0.2, 0.1)(scores, owner), HardestNegativeHinge(0.2)(scores, owner) / 0.1
-    )
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("temperature", [0.05, 0.1, 1.0])
+def test_convse_plus_plus_is_the_hinge_over_tau(reduction: str, temperature: float) -> None:
+    """l_CMN = l_MH / tau in value and in gradient: the two differ by a factor, and so by clipping alone under Adam."""
+    scores = torch.rand(6, 9, dtype=torch.float64, requires_grad=True)
+    owner = torch.tensor([0, 1, 2, 3, 4, 5, 0, 3, 3])
+    contrast = HardestNegativeContrast(0.2, temperature, reduction)(scores, owner)
+    hinge = HardestNegativeHinge(0.2, reduction)(scores, owner) / temperature
+    assert torch.allclose(contrast, hinge)
+    assert torch.allclose(*(torch.autograd.grad(loss, scores)[0] for loss in (contrast, hinge)))
 
 
 @pytest.mark.parametrize("name", CASES)

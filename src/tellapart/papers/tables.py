@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tellapart.core.errors import InputError
 from tellapart.papers.contrastive_captioning import tables as contrastive_captioning
+from tellapart.papers.convse import heads_tables
 from tellapart.papers.convse import tables as convse
 from tellapart.papers.grounded_captioning import tables as grounded_captioning
 from tellapart.papers.ltd import tables as ltd
@@ -24,6 +25,7 @@ TABLES: dict[str, Table] = {
     table.name: table
     for module in (
         convse,
+        heads_tables,
         ltd,
         ltd_tables,
         ltd_encoder_tables,

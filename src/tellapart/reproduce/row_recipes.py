@@ -37,6 +37,7 @@ def _shorter(stage: Stage, share: float, pack: Pack | None) -> Stage:
         stage.schedule,
         every=max(1, round(stage.schedule.every * share)),
         at=tuple(max(1, round(epoch * share)) for epoch in stage.schedule.at),
-        warmup_steps=round(stage.schedule.warmup_steps * share),
+        # At least one: a shortened row with a warm-up must not become the row without it.
+        warmup_steps=min(stage.schedule.warmup_steps, max(1, round(stage.schedule.warmup_steps * share))),
     )
     return replace(stage, epochs=max(1, round(epochs)), sampling=sampling, schedule=schedule)

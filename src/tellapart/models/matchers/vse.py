@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
 from tellapart.core.types import Encoded, Images, Texts
+from tellapart.data.sampling import LATER
 from tellapart.models.inputs import ModelInputs
+from tellapart.models.layers.convse_heads import convse_heads
 from tellapart.models.layers.gru import LastStateGRU
-from tellapart.models.layers.projection import convse_head, linear
+from tellapart.models.layers.projection import linear
 from tellapart.models.layers.trainable_backbone import trainable_backbone
 from tellapart.models.layers.word_embedding import WordNoise, word_embedding
 from tellapart.models.matchers.scores import cosine, unit
@@ -30,8 +32,7 @@ class VSEModel(nn.Module):
         self.image_head: nn.Module = nn.Identity()
         self.text_head: nn.Module = nn.Identity()
         if config.heads:
-            self.image_head = convse_head(config.embedding, config.heads, output)
-            self.text_head = convse_head(config.embedding, config.heads, output)
+            self.image_head, self.text_head = convse_heads(config.embedding, config.heads, output, config.heads_start)
         self.dropout = nn.Dropout(config.dropout)
         self.width = output if config.heads else config.embedding
 
@@ -80,6 +81,9 @@ class VSE:
     """Share of words replaced by UNK in training."""
     delete_words: float = 0.0
     """Share of words deleted in training."""
+    heads_start: str = field(default="independent", metadata=LATER)
+    """First weights of the heads: independent (random, as published), shared (the same random map on both sides), or
+    identity (scores do not change; `heads` must be twice `embedding`)."""
 
     def build(self, inputs: ModelInputs) -> VSEModel:
         """The model, with random or pretrained weights."""

@@ -52,21 +52,21 @@ def fine_tune(contrast: Contrast) -> Stage:
     )
 
 
-def heads(contrast: Contrast, lr: float = 2e-5) -> Stage:
+def heads(contrast: Contrast, lr: float = 2e-5, start: str = "independent") -> Stage:
     """Projection heads on top of the fine-tuned base; all weights learn."""
     return replace(
         fine_tune(contrast),
         name="heads",
-        model=VSE(heads=2048),
+        model=VSE(heads=2048, heads_start=start),
         sampling=Sampling(batch=256),
         optimiser=Optimiser(lr=lr),
         epochs=30,
     )
 
 
-def joint(contrast: Contrast, lr: float = 2e-5) -> tuple[Stage, ...]:
+def joint(contrast: Contrast, lr: float = 2e-5, start: str = "independent") -> tuple[Stage, ...]:
     """Base and fine-tuning with the VSE++ loss, then heads with a loss of the paper's."""
-    return (base(HARDEST_HINGE), fine_tune(HARDEST_HINGE), heads(contrast, lr))
+    return (base(HARDEST_HINGE), fine_tune(HARDEST_HINGE), heads(contrast, lr, start))
 
 
 VSE_PLUS_PLUS = Recipe(
@@ -124,5 +124,25 @@ RELEASED = tuple(
     )
     for recipe, contrast in ((CONVSE, SUM_OF_NEGATIVES), (CONVSE_PLUS_PLUS, HARDEST_NEGATIVE))
 )
+MVN_HEADS = Recipe(
+    name="mvn-heads",
+    paper="ConVSE, section III-B, with the heads of Algorithm 1",
+    about="VSE++ base, then heads with cross-entropy over negatives of both modalities.",
+    stages=joint(MULTIMODAL),
+)
+ALIKE = tuple(
+    Recipe(
+        name=f"{recipe.name}-{start}",
+        paper=f"{recipe.paper}; heads that start alike are ours",
+        about=f"{recipe.name} with heads that start as {what}.",
+        stages=joint(contrast, start=start),
+    )
+    for recipe, contrast in (
+        (CONVSE, SUM_OF_NEGATIVES),
+        (CONVSE_PLUS_PLUS, HARDEST_NEGATIVE),
+        (MVN_HEADS, MULTIMODAL),
+    )
+    for start, what in (("shared", "the same random map on both sides"), ("identity", "the identity"))
+)
 
-RECIPES = (VSE_PLUS_PLUS, VSE_SUM, MVN, *TUNED, CONVSE, CONVSE_PLUS_PLUS, *RELEASED)
+RECIPES = (VSE_PLUS_PLUS, VSE_SUM, MVN, *TUNED, CONVSE, CONVSE_PLUS_PLUS, *RELEASED, MVN_HEADS, *ALIKE)
