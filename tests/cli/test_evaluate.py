@@ -57,3 +57,20 @@ def test_cxc_files_are_read(world: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert figures["cxc_i2t_r_precision"] == 1 and figures["i2t_r1"] <= 100 and "t2i_ndcg_rouge" in figures
     assert main([*asked, "--cxc", str(world / "lost.csv")]) == 1
     assert "Cannot read the CxC file" in capsys.readouterr().err
+
+
+def test_a_captioner_is_judged(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The metrics of distinctive captions, and the accuracy of a matcher as judge among the four images."""
+    settings = TrainSettings(world / "pack", world / "captioner", set=("nt.epochs=1",))
+    train_recipe(small_recipe("neuraltalk2"), settings)
+    asked = ["evaluate", str(world / "captioner"), "--data", str(world / "pack"), "--split", "val"]
+    assert main([*asked, "--judge", str(world / "run")]) == 0
+    found = json.loads((world / "captioner" / "evaluation-val.json").read_text())
+    assert found["judge_among"] == 4 and found["judge_accuracy"] in (0, 25, 50, 75, 100)
+    assert 0 <= found["chair_i"] <= 1 and found["cider_between"] >= 0 and found["distinct_words_400"] >= 1
+    capsys.readouterr()
+    assert main([*asked, "--judge", str(world / "captioner")]) == 1
+    assert "not a matcher" in capsys.readouterr().err
+    matcher = ["evaluate", str(world / "run"), "--data", str(world / "pack"), "--split", "val"]
+    assert main([*matcher, "--judge", str(world / "run")]) == 1
+    assert "evaluate a captioner" in capsys.readouterr().err

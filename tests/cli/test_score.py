@@ -112,3 +112,17 @@ def test_agreement_with_people(tmp_path: Path, capsys: pytest.CaptureFixture[str
     (tmp_path / "CrowdFlowerAnnotations.txt").write_text("dog.jpg\tcat.jpg#0\t0.3\t1\t2\ncat.jpg\tdog.jpg#0\t0\t0\t3\n")
     result = score(ScoreOptions(human=tmp_path, metrics=QUICK))
     assert result["expert"]["pairs"] == 2 and "tau-c" in capsys.readouterr().out
+
+
+def test_similar_images_and_untrue_objects(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Image 2's caption "a cat" fits image 1 less than "a dog" would; neither names an untrue object."""
+    (files / "similar.json").write_text(json.dumps({"1": [2], "2": [1]}))
+    metrics = ("CIDErBtw", "CHAIR-i", "CHAIR-s")
+    found = score(options(files, "one.json", metrics=metrics, neighbours=files / "similar.json"))
+    corpus = found["candidates"][str(files / "one.json")]["corpus"]
+    assert corpus["CHAIR-i"] == corpus["CHAIR-s"] == 0 and corpus["CIDErBtw"] >= 0
+    assert "CIDErBtw" in capsys.readouterr().out
+    by_default = score(options(files, "one.json", metrics=(), neighbours=files / "similar.json"))
+    assert "CIDErBtw" in by_default["candidates"][str(files / "one.json")]["corpus"]
+    with pytest.raises(InputError, match="`neighbours`"):
+        score(options(files, "one.json", metrics=metrics))

@@ -9,7 +9,9 @@ from typing import Annotated
 
 import tyro
 
+from tellapart.data.pack import Pack
 from tellapart.evaluation.format import readable
+from tellapart.inference.pack_judge import open_pack_judge
 from tellapart.runs.evaluate import default_path, evaluate_run, write_evaluation
 
 
@@ -30,6 +32,11 @@ class EvaluateOptions:
     cxc: tuple[Path, ...] = ()
     """Ratings of Crisscrossed Captions (sits_val.csv, sits_test.csv): any caption rated 3 or more counts as found.
     For a matcher, and a pack prepared from COCO's or Karpathy's JSON."""
+    judge: Path | None = None
+    """A matcher's run that must pick each image among its nine nearest look-alikes from a captioner's caption alone.
+    Choose one that took no part in training the captioner."""
+    judge_features: str | None = None
+    """Name of the pack's features that the judge reads. Default: the name that it was trained with."""
     device: str = "cpu"
     """cpu, cuda, cuda:1, …"""
     json: bool = False
@@ -40,6 +47,9 @@ class EvaluateOptions:
 
 def evaluate(options: EvaluateOptions) -> dict[str, float]:
     """Print, write and return the metrics by name."""
+    judge = None
+    if options.judge is not None:
+        judge = open_pack_judge(options.judge, Pack(options.data), options.judge_features, options.device)
     found = evaluate_run(
         options.run,
         options.data,
@@ -47,6 +57,7 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
         features=options.features,
         evaluation=options.evaluation,
         cxc=options.cxc,
+        judge=judge,
         device=options.device,
     )
     out = options.out or default_path(options.run, options.split)

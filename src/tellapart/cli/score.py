@@ -10,6 +10,7 @@ from tellapart.metrics.captions.compare import compare
 from tellapart.metrics.captions.document_frequency import DocumentFrequency
 from tellapart.metrics.captions.evaluate import available_metrics
 from tellapart.metrics.captions.files import read_captions
+from tellapart.metrics.captions.neighbours import LOOK_ALIKES
 from tellapart.metrics.people.agreement import agreement
 
 
@@ -27,13 +28,19 @@ class ScoreOptions:
     human: Path | None = None
     """A Flickr8k folder: correlate the metrics with its human judgements instead."""
     metrics: tuple[str, ...] = ()
-    """Metrics to compute, named as in the table. Default: all that can be computed here."""
+    """Metrics to compute, named as in the table; also CHAIR-i, CHAIR-s and CIDErBtw. Default: all that can be computed
+    here, CIDErBtw with --neighbours."""
     meteor: Literal["python", "java"] = "python"
     """Compute METEOR with this package (python) or with the reference jar (java)."""
     training: Path | None = None
     """Training captions, to count novel captions."""
     frequencies: Path | None = None
     """A stored table of document frequencies for CIDEr. Default: those of the references."""
+    neighbours: Path | None = None
+    """Similar images for CIDErBtw: vectors in the order of the references (.npy), or lists of image ids by image id
+    (.json)."""
+    look_alikes: int = LOOK_ALIKES
+    """Similar images per image that CIDErBtw uses."""
     samples: int = 1000
     """Bootstrap samples per interval, when there are several candidate files."""
     allow_empty: bool = False
@@ -67,6 +74,8 @@ def _metrics(options: ScoreOptions) -> tuple[str, ...]:
     if options.metrics:
         return options.metrics
     chosen, reasons = available_metrics()
+    if options.neighbours is not None and options.human is None:
+        chosen = (*chosen, "CIDErBtw")
     for name, reason in reasons.items():
         print(f"{name} is skipped. {reason}")
     return chosen
@@ -87,6 +96,8 @@ def _compare(options: ScoreOptions) -> dict[str, Any]:
         frequencies=None if options.frequencies is None else DocumentFrequency.load(options.frequencies),
         training=training,
         samples=options.samples,
+        neighbours=options.neighbours,
+        look_alikes=options.look_alikes,
         allow_empty=options.allow_empty,
     )
     return {"references": list(map(str, options.references)), "candidates": systems}

@@ -11,6 +11,7 @@ from torch import nn
 
 from tellapart.core.errors import InputError
 from tellapart.evaluation.captions import check_captions, evaluate_captions, validate_captions
+from tellapart.evaluation.distinctive import JudgeCaptions
 from tellapart.evaluation.grounding import (
     check_grounding,
     evaluate_grounding,
@@ -64,11 +65,23 @@ class Evaluation:
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, context: Context, split: str, name: str, cxc: Sequence[Path] = ()) -> Evaluation:
+def evaluate(
+    model: nn.Module,
+    context: Context,
+    split: str,
+    name: str,
+    cxc: Sequence[Path] = (),
+    judge: JudgeCaptions | None = None,
+) -> Evaluation:
     """The metrics of evaluation `name` in its full form.
 
     cxc: files with ratings of Crisscrossed Captions; they replace `name` by retrieval with their positives.
+    judge: says how many images the captions identify among look-alikes; for evaluations of captions.
     """
+    if judge is not None:
+        if full_evaluation(name) is not evaluate_captions:
+            raise InputError(f"A `judge` reads captions, and this evaluation is '{name}'; evaluate a captioner.")
+        return Evaluation(evaluate_captions(model, context, split, judge), [])
     if cxc:
         return Evaluation(evaluate_with_cxc(model, context, split, cxc), [])
     if name in TABLES:

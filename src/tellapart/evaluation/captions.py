@@ -12,6 +12,7 @@ from tellapart.core.protocols import Captioner
 from tellapart.data.pack_types import Split
 from tellapart.data.sampling import captioned
 from tellapart.evaluation.chunks import chunks
+from tellapart.evaluation.distinctive import JudgeCaptions, distinctive_metrics, look_alikes
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.metrics.captions.bleu import bleu
 from tellapart.metrics.captions.cider import cider_d
@@ -44,30 +45,49 @@ def validate_captions(model: nn.Module, context: Context, split: str) -> dict[st
 
 
 @torch.no_grad()
-def evaluate_captions(model: nn.Module, context: Context, split: str) -> dict[str, float]:
-    """The metrics of captioning papers for beam-3 captions: BLEU-1 to 4, METEOR, ROUGE-L, CIDEr, and the loss per word.
+def evaluate_captions(
+    model: nn.Module, context: Context, split: str, judge: JudgeCaptions | None = None
+) -> dict[str, float]:
+    """The metrics of captioning papers for beam-3 captions: BLEU-1 to 4, METEOR, ROUGE-L, CIDEr, and the loss per word;
+    and whether the captions tell images apart and are true: CIDErBtw, distinct words, CHAIR, with a judge its accuracy.
 
     Captions and references are tokenised as in the COCO evaluation script.
     """
     captioner, rows = check_captions(model, context, split)
     was_training = model.training
     model.eval()
-    decoded = decode(captioner, context, rows.images, width=3)
+    tokens = decode(captioner, context, rows.images, width=3).tokens
+    candidates, references = tokenised(context, rows.images, tokens)
+    similar = look_alikes(context, rows.images)
     metrics = {
         "loss": mean_loss(captioner, context, rows.captions),
-        **score_tokens(context, rows.images, decoded.tokens),
+        **_values(candidates, references),
+        **distinctive_metrics(candidates, references, similar),
     }
+    if judge is not None:
+        if similar is None:
+            raise InputError("A judge needs at least two images with features to choose among; choose another split.")
+        texts = [context.inputs.vocabulary.decode(row) for row in tokens.tolist()]
+        metrics |= judge(rows.images, texts, similar)
     model.train(was_training)
     return metrics
 
 
 def score_tokens(context: Context, image_rows: np.ndarray, tokens: Tensor) -> dict[str, float]:
     """BLEU-1 to 4, METEOR, ROUGE-L and CIDEr of one caption (words, END, PAD) for each of these images."""
+    return _values(*tokenised(context, image_rows, tokens))
+
+
+def tokenised(context: Context, image_rows: np.ndarray, tokens: Tensor) -> tuple[list[str], list[list[str]]]:
+    """Captions (words, END, PAD) and references of these images, tokenised as in the COCO evaluation script."""
     pack = context.pack
     candidates = tokenize(context.inputs.vocabulary.decode(row) for row in tokens.tolist())
     groups = [[pack.captions[caption].text for caption in pack.captions_of[int(image)]] for image in image_rows]
     words = iter(tokenize(text for group in groups for text in group))
-    references = [[next(words) for _ in group] for group in groups]
+    return candidates, [[next(words) for _ in group] for group in groups]
+
+
+def _values(candidates: list[str], references: list[list[str]]) -> dict[str, float]:
     metrics = {f"bleu{n}": score.corpus for n, score in enumerate(bleu(candidates, references), start=1)}
     metrics["meteor"] = meteor(candidates, references).corpus
     metrics["rouge"] = rouge_l(candidates, references).corpus

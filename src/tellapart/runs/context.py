@@ -85,13 +85,14 @@ def context_for(run: Run, pack: Pack, features: str | None = None, device: str =
             Step("prepare", "SOURCE", out="PACK", vocabulary_from=run.folder),
         )
     trained_on = run.data["features"]
-    store = None if trained_on is None else _store_like(run, trained_on, pack, features)
+    store = None if trained_on is None else store_like(run, trained_on, pack, features)
     builder = ContextBuilder(pack, store, torch.device(device))
     inputs = inputs_for(run.vocabulary, trained_on, load_pretrained=False)
     return builder.evaluation_context(run.last_stage.sampling, inputs)
 
 
-def _store_like(run: Run, trained_on: dict[str, Any], pack: Pack, name: str | None) -> FeatureStore:
+def store_like(run: Run, trained_on: dict[str, Any], pack: Pack, name: str | None) -> FeatureStore:
+    """The pack's features that a run reads; raises if they are of another kind than those it was trained on."""
     store = FeatureStore(pack.feature_folder(name or trained_on["name"]))
     if (store.kind, store.width) != (trained_on["kind"], trained_on["width"]):
         raise InputError(

@@ -9,6 +9,7 @@ from tellapart.core.device import usable_device
 from tellapart.core.files import write_json, write_text
 from tellapart.data.pack import Pack
 from tellapart.evaluation import Evaluation, Rows, evaluate
+from tellapart.evaluation.distinctive import JudgeCaptions
 from tellapart.runs.bundled import PREFIX
 from tellapart.runs.context import context_for
 from tellapart.runs.run import open_run
@@ -22,6 +23,7 @@ def evaluate_run(
     features: str | None = None,
     evaluation: str | None = None,
     cxc: Sequence[Path] = (),
+    judge: JudgeCaptions | None = None,
     device: str = "cpu",
 ) -> Evaluation:
     """The metrics of a run on a split of the pack `data`.
@@ -29,11 +31,12 @@ def evaluate_run(
     features: name of the pack's features; default: the name that the run was trained with.
     evaluation: a name in `EVALUATIONS`; default: the one that selected the run's best epoch.
     cxc: files with ratings of Crisscrossed Captions, for a matcher and a pack prepared from COCO's JSON files.
+    judge: says which images a captioner's captions identify among their look-alikes.
     """
     usable_device(device)
     opened = open_run(run, device=device)
     context = context_for(opened, Pack(data), features, device)
-    return evaluate(opened.model, context, split, evaluation or opened.last_stage.evaluation, cxc)
+    return evaluate(opened.model, context, split, evaluation or opened.last_stage.evaluation, cxc, judge)
 
 
 def write_evaluation(found: Evaluation, path: Path) -> None:

@@ -16,6 +16,7 @@ from tellapart.metrics.captions.by_image import (
 from tellapart.metrics.captions.diversity import diversity
 from tellapart.metrics.captions.document_frequency import DocumentFrequency
 from tellapart.metrics.captions.evaluate import available_metrics, evaluate
+from tellapart.metrics.captions.neighbours import LOOK_ALIKES, Neighbours, neighbours_of
 from tellapart.metrics.captions.ptb.tokenizer import tokenize
 from tellapart.metrics.captions.values import Score
 
@@ -29,6 +30,8 @@ def compare(
     frequencies: DocumentFrequency | None = None,
     training: Sequence[str] | None = None,
     samples: int = bootstrap.SAMPLES,
+    neighbours: Neighbours | None = None,
+    look_alikes: int = LOOK_ALIKES,
     allow_empty: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """For each system: `corpus` values, values of its `captions`, and `diversity`.
@@ -40,6 +43,7 @@ def compare(
         frequencies: document frequencies for CIDEr; by default those of the references.
         training: training captions, to count novel captions.
         samples: bootstrap samples per interval.
+        neighbours: similar images, for CIDErBtw; see `score`. look_alikes: how many of a file's to use.
     """
     if samples < 1:
         raise InputError(f"samples must be at least 1, not {samples}.")
@@ -47,13 +51,14 @@ def compare(
     systems = {name: candidates_by_image(given, by_image, allow_empty) for name, given in candidates.items()}
     chosen = available_metrics()[0] if metrics is None else metrics
     known = None if training is None else tokenize(training)
+    similar = None if neighbours is None else neighbours_of(neighbours, list(by_image), look_alikes)
     tokens = tokenized(by_image, name_of(references, "references"), allow_empty)
     result: dict[str, dict[str, Any]] = {}
     scores: dict[str, dict[str, Score]] = {}
     for name, captions in systems.items():
         groups = tokenized({key: [caption] for key, caption in captions.items()}, name, allow_empty)
         lines = [line for (line,) in groups]
-        scores[name] = evaluate(lines, tokens, chosen, meteor, frequencies, tokenized=True)
+        scores[name] = evaluate(lines, tokens, chosen, meteor, frequencies, tokenized=True, neighbours=similar)
         result[name] = _values(scores[name], list(by_image)) | {"diversity": diversity(lines, known)}
     if len(systems) > 1:
         _add_intervals(result, scores, samples)

@@ -24,10 +24,13 @@ def evaluate(
     meteor: Literal["python", "java"] = "python",
     frequencies: DocumentFrequency | None = None,
     tokenized: bool = False,
+    *,
+    neighbours: Sequence[Sequence[int]] | None = None,
 ) -> dict[str, Score]:
     """The `Score` of each metric. Captions are lists in the same order, or mappings with the same keys.
 
     "CIDEr" is what the script prints under that name, which is CIDEr-D. Both names are accepted.
+    neighbours: rows of the references of similar images, one list per caption; CIDErBtw needs them.
 
     >>> scores = evaluate(["A dog runs."], [["A dog is running.", "The dog runs"]], metrics=("BLEU-1", "ROUGE-L"))
     >>> {name: round(score.corpus, 3) for name, score in scores.items()}
@@ -41,7 +44,7 @@ def evaluate(
     first, second = paired(candidates, references)
     if not tokenized:
         first, second = tokenize(first), tokenize_groups(second)
-    captions = TokenisedCaptions(first, second, meteor, frequencies)
+    captions = TokenisedCaptions(first, second, meteor, frequencies, neighbours)
     return {name: METRICS[name].compute(captions) for name in metrics}
 
 

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tellapart.metrics.captions import spice as spice_jar
+from tellapart.metrics.captions.chair import chair_i, chair_s
+from tellapart.metrics.captions.cider_between import cider_between
 from tellapart.metrics.captions.meteor import tables as meteor_tables
 from tellapart.metrics.captions.meteor.score import meteor, meteor_java
 from tellapart.metrics.captions.rouge import rouge_l
@@ -43,5 +45,13 @@ METRICS: dict[str, CaptionMetric] = {
         usual=False,
         check=lambda: spice_jar.locate(),
     ),
+    "CIDErBtw": CaptionMetric(
+        lambda captions: cider_between(
+            captions.candidates, captions.references, captions.look_alikes, captions.frequencies
+        ),
+        usual=False,
+    ),
+    "CHAIR-i": CaptionMetric(lambda captions: chair_i(captions.candidates, captions.references), usual=False),
+    "CHAIR-s": CaptionMetric(lambda captions: chair_s(captions.candidates, captions.references), usual=False),
 }
 USUAL = tuple(name for name, metric in METRICS.items() if metric.usual)

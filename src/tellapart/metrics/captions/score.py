@@ -11,6 +11,7 @@ from tellapart.metrics.captions.by_image import (
     tokenized,
 )
 from tellapart.metrics.captions.evaluate import available_metrics, evaluate
+from tellapart.metrics.captions.neighbours import Neighbours, neighbours_of
 
 
 def score(
@@ -18,6 +19,7 @@ def score(
     candidates: Candidates,
     metrics: Sequence[str] | None = None,
     *,
+    neighbours: Neighbours | None = None,
     allow_empty: bool = False,
 ) -> dict[str, float]:
     """The corpus value of each metric, as the COCO caption script computes it.
@@ -28,6 +30,8 @@ def score(
         candidates: one caption per image, in the order or under the ids of the references; or the path of a file.
         metrics: names out of `METRICS` (`registry.py`); by default all that can be computed here
             (METEOR needs pycocoevalcap, SPICE also Java).
+        neighbours: the images that are similar to each image, for CIDErBtw: a list of rows of the references per
+            image, or a file (`.npy` with one vector per image, or `.json` with lists of image ids).
         allow_empty: score captions without a word instead of raising an error.
 
     >>> values = score([["A dog runs.", "The dog is running"]], ["A dog runs"], metrics=("BLEU-1", "ROUGE-L"))
@@ -39,5 +43,6 @@ def score(
     tokens = tokenized(by_image, name_of(references, "references"), allow_empty)
     groups = tokenized({key: [text] for key, text in captions.items()}, name_of(candidates, "candidates"), allow_empty)
     chosen = available_metrics()[0] if metrics is None else metrics
-    scores = evaluate([line for (line,) in groups], tokens, chosen, tokenized=True)
+    similar = None if neighbours is None else neighbours_of(neighbours, list(by_image))
+    scores = evaluate([line for (line,) in groups], tokens, chosen, tokenized=True, neighbours=similar)
     return {name: found.corpus for name, found in scores.items()}

@@ -1,8 +1,10 @@
 """What caption metrics compute from: tokenised captions, and what several metrics share."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from tellapart.core.errors import InputError
 from tellapart.metrics.captions.bleu import bleu_of
 from tellapart.metrics.captions.cider import cider_d_of
 from tellapart.metrics.captions.document_frequency import DocumentFrequency
@@ -22,6 +24,16 @@ class TokenisedCaptions:
     """The implementation of METEOR, out of `METEORS`."""
     frequencies: DocumentFrequency | None = None
     """Document frequencies for CIDEr; None for those of the references."""
+
+    neighbours: Sequence[Sequence[int]] | None = None
+    """Rows of the images that are similar to each candidate's, for CIDErBtw."""
+
+    @property
+    def look_alikes(self) -> Sequence[Sequence[int]]:
+        """The rows of similar images; raises if none were given."""
+        if self.neighbours is None:
+            raise InputError("CIDErBtw compares captions with those of similar images; give them with `neighbours`.")
+        return self.neighbours
 
     @cached_property
     def encoded(self) -> Encoded:

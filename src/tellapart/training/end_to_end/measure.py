@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from tellapart.metrics.captions.evaluate import evaluate
+from tellapart.metrics.retrieval.look_alikes import picked
 from tellapart.metrics.retrieval.recall import fold_recall, recall
 from tellapart.models.captioners.transformer import TransformerCaptioner
 from tellapart.models.decoding.beam import beam
@@ -92,11 +93,6 @@ def caption_metrics(captions: list[str], references: list[list[str]], tokenized:
     return {name: float(score.corpus) for name, score in scores.items()}
 
 
-def distinct_words(captions: list[str], first: int = 400) -> int:
-    """Different words in the first so many captions."""
-    return len({word for caption in captions[:first] for word in caption.split()})
-
-
 def object_metrics(tokens: Tensor, references: Tensor, objects: ObjectWords) -> dict[str, float]:
     """CHAIR by references (Rohrbach et al. 2018): share of captions and of named objects that are untrue."""
     named = objects(tokens)  # [n, 80]
@@ -109,6 +105,6 @@ def object_metrics(tokens: Tensor, references: Tensor, objects: ObjectWords) -> 
 
 def among_look_alikes(captions: Tensor, images: Tensor, neighbours: Tensor) -> float:
     """Share of captions [n, E] that fit their own image [n, E] strictly better than each of its neighbours [n, k]."""
-    own = (captions * images).sum(1, keepdim=True)
+    own = (captions * images).sum(1)
     others = torch.einsum("ne,nke->nk", captions, images[neighbours])
-    return float((own > others).all(1).float().mean())
+    return float(picked(own, others).float().mean())

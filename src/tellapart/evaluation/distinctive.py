@@ -1,0 +1,42 @@
+"""Whether captions tell their images apart, and are true: CIDErBtw, distinct words, CHAIR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tellapart.evaluation.chunks import chunks
+from tellapart.metrics.captions.chair import chair_i, chair_s
+from tellapart.metrics.captions.cider_between import cider_between
+from tellapart.metrics.captions.diversity import FIRST, distinct_words
+from tellapart.metrics.captions.neighbours import LOOK_ALIKES, nearest_rows
+from tellapart.objectives.context import Context
+
+JudgeCaptions = Callable[[np.ndarray, Sequence[str], np.ndarray], dict[str, float]]
+"""Image rows of the pack [I], one caption per image, look-alikes [I, k] as indices of these -> metrics."""
+
+
+def look_alikes(context: Context, image_rows: np.ndarray, count: int = LOOK_ALIKES) -> np.ndarray | None:
+    """[I, k]: for each of these images of the pack, the indices of the nearest others by pooled features.
+
+    None for a model that reads pixels or concepts, and for fewer than two images.
+    """
+    if context.store is None or len(image_rows) < 2:
+        return None
+    parts = [context.batches.images(rows).pooled().float().cpu().numpy() for rows in chunks(image_rows)]
+    return nearest_rows(np.concatenate(parts), count)
+
+
+def distinctive_metrics(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], similar: np.ndarray | None
+) -> dict[str, float]:
+    """CHAIR, distinct words and, with look-alikes [I, k], CIDErBtw of tokenised captions."""
+    metrics = {
+        "chair_i": chair_i(candidates, references).corpus,
+        "chair_s": chair_s(candidates, references).corpus,
+        f"distinct_words_{FIRST}": float(distinct_words(candidates)),
+    }
+    if similar is not None:
+        metrics["cider_between"] = cider_between(candidates, references, similar.tolist()).corpus
+    return metrics
