@@ -19,6 +19,7 @@ SMALL = {
     "neuraltalk2": {"hidden": 8},
     "adaptive-attention": {"hidden": 8, "attention": 8, "tied": True},
     "up-down": {"hidden": 8, "attention": 8},
+    "transformer": {"width": 8, "heads": 2, "encoder_layers": 1, "decoder_layers": 2, "feed_forward": 16},
 }
 
 

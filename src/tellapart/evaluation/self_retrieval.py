@@ -99,7 +99,7 @@ def score_tree(model: Captioner, images: Images, tree: Prefixes, normaliser: tor
     between words and the logits of a caption's own words keep full precision."""
     state = model.start(images)
     shared = set(getattr(model, "image_state", ()))
-    size = sum(value[0].numel() * value.element_size() for name, value in state.items() if name not in shared)
+    size = _bytes_per_prefix(model, state, shared, len(tree.levels))
     widest = max(len(level.word) for level in tree.levels)
     together = max(1, portions(images.features.device).state // (size * widest))
     reader = Reader(model, tree, normaliser) if isinstance(model, WordSharingCaptioner) else None
@@ -108,6 +108,17 @@ def score_tree(model: Captioner, images: Images, tree: Prefixes, normaliser: tor
         some = {name: value[first : first + together] for name, value in state.items()}
         parts.append(_walk(model, some, tree, reader))
     return torch.cat(parts)[:, tree.leaf].T  # [C, I]
+
+
+def _bytes_per_prefix(model: Captioner, state: State, shared: set[str], depth: int) -> int:
+    """Bytes of the state after the longest prefix: a transformer's grows by the keys and values of every word."""
+    one = {name: value[:1] for name, value in state.items()}
+    later = model.step(torch.full((1,), START, device=next(iter(one.values())).device), one).state
+    before, after = (
+        sum(value.numel() * value.element_size() for name, value in some.items() if name not in shared)
+        for some in (one, later)
+    )
+    return max(1, before + (after - before) * depth)
 
 
 def _walk(model: Captioner, state: State, tree: Prefixes, reader: Reader | None) -> Tensor:
@@ -126,7 +137,7 @@ def _walk(model: Captioner, state: State, tree: Prefixes, reader: Reader | None)
         read, continued = len(words), level.parent[level.kept]
         each = max(1, portions(device).rows // read)
         said = []
-        after = {name: state[name].new_empty(image_rows, len(continued), *state[name].shape[1:]) for name in memory}
+        after: State = {}
         for start in range(0, image_rows, each):
             end = min(image_rows, start + each)
             some = {
@@ -139,6 +150,8 @@ def _walk(model: Captioner, state: State, tree: Prefixes, reader: Reader | None)
             said.append(log)
             for name in memory:
                 rows = later[name].view(-1, read, *later[name].shape[1:])
+                if name not in after:  # as wide as the state is now: a transformer's grows with every word
+                    after[name] = rows.new_empty(image_rows, len(continued), *rows.shape[2:])
                 torch.index_select(rows, 1, continued, out=after[name][start:end])
         state |= {name: value.flatten(0, 1) for name, value in after.items()}
         total = total[:, level.parent] + torch.cat(said)
