@@ -1,13 +1,9 @@
-"""Every command in README and docs is accepted by the command line; the steps of README run on drawn images."""
-
-import csv
-import json
-from pathlib import Path
+"""Every command in README and docs is accepted by the command line, and tests/test_documented_runs.py runs them."""
 
 import pytest
 import tyro
 
-from documented_commands import ROOT, TEXTS, Command, block_after, commands_of
+from documented_commands import TEXTS, Command, commands_of
 from tellapart.cli.main import main
 from tellapart.papers.recipes import RECIPES, find_recipe
 from tellapart.papers.tables import find_tables
@@ -18,7 +14,6 @@ COMMANDS = [command for command in FOUND if command.whole]
 FRAGMENTS = [command for command in FOUND if not command.whole]
 EXAMPLES = {"soft-hinge", "mean-reciprocal-rank"}
 """Names that CONTRIBUTING adds; tests/test_contributing.py runs them."""
-FEW_STEPS = {"vse++": ("--set", "base.epochs=1"), "neuraltalk2": ("--set", "nt.epochs=1")}
 
 
 class Parsed(Exception):
@@ -63,37 +58,3 @@ def test_a_fragment_names_real_options(command: Command, capsys: pytest.CaptureF
     described = capsys.readouterr().out
     missing = [word for word in command.words if word.startswith("--") and word not in described]
     assert not missing, f"{command.place} names {missing}"
-
-
-def draw_photos(folder: Path) -> None:
-    """A folder of drawn images with captions.csv, as the reader of README would have."""
-    from tellapart.data.pack import Pack
-
-    assert main(["prepare", "scenes", "--out", "drawn", "--scene-count", "24", "--scene-size", "64"]) == 0
-    pack = Pack(Path("drawn"))
-    folder.mkdir()
-    with (folder / "captions.csv").open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["image", "caption", "split"])
-        for number, image in enumerate(pack.images):
-            path = pack.image_path(number)
-            (folder / path.name).write_bytes(path.read_bytes())
-            rows.writerows(
-                [path.name, caption.text, image.split] for caption in pack.captions if caption.image == number
-            )
-
-
-def test_the_commands_of_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Train, evaluate, report, index, search, caption and score, as README has them, with one epoch each."""
-    monkeypatch.chdir(tmp_path)
-    draw_photos(Path("photos"))
-    steps = block_after(ROOT / "README.md", "## Train on your own data")
-    assert [words[1] for words in steps] == ["prepare", "extract", "train", "train", "evaluate", "report", "index"]
-    for words in steps:
-        assert main([*words[1:], *FEW_STEPS.get(words[2], ())]) == 0, " ".join(words)
-    assert Path("report.html").is_file()
-    assert main(["search", "photos.index", "two dogs on a beach"]) == 0
-    assert main(["caption", "photos/", "--captioner", "runs/tell"]) == 0
-    Path("refs.json").write_text(json.dumps({"1": ["a red ball"], "2": ["a boat"]}))
-    Path("ours.json").write_text(json.dumps({"1": "a red ball", "2": "a blue boat"}))
-    assert main(list(block_after(ROOT / "README.md", "## What is inside")[0][1:])) == 0
