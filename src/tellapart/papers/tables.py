@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from tellapart.core.errors import InputError
 from tellapart.papers.contrastive_captioning import tables as contrastive_captioning
+from tellapart.papers.convse import coco_tables as convse_coco
 from tellapart.papers.convse import heads_tables
 from tellapart.papers.convse import tables as convse
 from tellapart.papers.grounded_captioning import tables as grounded_captioning
+from tellapart.papers.ltd import coco_tables as ltd_coco
 from tellapart.papers.ltd import tables as ltd
 from tellapart.papers.ours import (
     captioner_tables,
@@ -26,7 +28,9 @@ TABLES: dict[str, Table] = {
     for module in (
         convse,
         heads_tables,
+        convse_coco,
         ltd,
+        ltd_coco,
         ltd_tables,
         ltd_encoder_tables,
         matcher_tables,
