@@ -95,6 +95,36 @@ def test_mismatched_captions_are_whole_other_images(context: Context) -> None:
     assert torch.bincount(owner).tolist() == [10, 10, 10, 10]
 
 
+@pytest.mark.parametrize("training", [True, False])
+def test_mismatched_captions_stay_with_the_image_they_were_drawn_for(
+    context: Context, training: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Round by round and image by image, slot s holds the captions of the image drawn for batch image s modulo I. A
+    caption at another image's place could be that image's own, and CL would make a true pair less likely."""
+    objective = built(context, rounds=3).train(training)
+    images = context.pack.split("train").images[[3, 0, 5]]
+    batch = context.batches.images_and_captions(images)
+    asked: list[np.ndarray] = []
+    drawn: list[np.ndarray] = []
+    texts, draw, fixed = context.batches.texts, objective.mismatched.draw, objective._fixed
+    monkeypatch.setattr(context.batches, "texts", lambda rows: asked.append(rows) or texts(rows))
+    monkeypatch.setattr(objective.mismatched, "draw", lambda own: drawn.append(found := draw(own)) or found)
+    monkeypatch.setattr(objective, "_fixed", lambda own: drawn.append(found := fixed(own)) or found)
+    for _ in range(20):
+        _, owner = objective.mismatched_texts(batch)
+        sources = context.pack.owner[asked[-1]]  # the image that each caption describes
+        wanted = [(int(other), slot % 3) for slot, other in enumerate(drawn[-1]) for _ in range(2)]
+        assert list(zip(sources.tolist(), owner.tolist())) == wanted
+        assert not (sources == images[owner.numpy()]).any()
+
+
+def test_fixed_images_of_validation_are_never_the_own(context: Context) -> None:
+    objective = built(context)
+    own = np.tile(objective.images, 50)
+    others = objective._fixed(own)
+    assert not (others == own).any() and set(others.tolist()) <= set(objective.images.tolist())
+
+
 def test_walk_serves_all_before_any_again() -> None:
     images = np.arange(10, 22)
     walk = MismatchedImages(images)

@@ -274,3 +274,35 @@ def test_an_anchor_costs_nothing_until_the_language_moves(context: Context) -> N
     torch.testing.assert_close(moved["loss"], moved["matching"] + 2.0 * moved["drift"])
     moved["loss"].backward()
     assert model.predict.bias.grad is not None and model.predict.bias.grad.any()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [ConceptsToSentence(), VisualAlignment(longest=5), ConceptGan(longest=5)],
+    ids=lambda config: type(config).__name__,
+)
+def test_training_reads_concepts_in_random_order(
+    config: ConceptsToSentence | VisualAlignment | ConceptGan, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In training the order changes from step to step and the concepts stay; in validation nothing changes."""
+    model = SMALL.build(context.inputs)
+    objective = config.build(model, context)
+    batch = sentences(context) if isinstance(config, ConceptsToSentence) else images(context)
+    columns = batch.texts.columns if isinstance(config, ConceptsToSentence) else batch.images.columns
+    given = columns[SENTENCE_CONCEPTS if isinstance(config, ConceptsToSentence) else IMAGE_CONCEPTS].long()
+    read: list[torch.Tensor] = []
+    encode = model.encode
+    monkeypatch.setattr(model, "encode", lambda concepts: read.append(concepts.long()) or encode(concepts))
+    objective.train()
+    torch.manual_seed(0)
+    orders = set()
+    for _ in range(8):
+        read.clear()
+        objective(batch)
+        assert torch.equal(read[0].sort(1).values, given.sort(1).values)
+        orders.add(tuple(read[0].flatten().tolist()))
+    assert (given != 0).sum(1).max() > 1 and len(orders) > 1
+    objective.eval()
+    read.clear()
+    objective(batch)
+    assert torch.equal(read[0], given)
