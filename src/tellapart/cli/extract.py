@@ -14,7 +14,7 @@ from tellapart.data.feature_store import FeatureStore
 from tellapart.features.extract import extract_features
 from tellapart.features.importers.importing import import_features
 from tellapart.features.region_choice import RegionSettings
-from tellapart.inference.feature_spec import feature_spec
+from tellapart.inference.feature_spec import run_spec
 from tellapart.runs.bundled import run_folder
 
 SET_BY_LIKE = ("backbone", "kind", "resize", "regions_from", "count", "named", "cut", "cells")
@@ -106,7 +106,7 @@ def _like_run(options: ExtractOptions) -> ExtractOptions:
     folder = run_folder(options.like)
     if not (folder / "data.json").is_file():
         raise InputError(f"{folder} is not a run folder: it has no data.json. Give a run of `tellapart train`.")
-    spec = feature_spec(read_json(folder / "data.json")["features"], folder)
+    spec = run_spec(read_json(folder / "data.json"), folder)
     alike = replace(options, backbone=spec.backbone, kind=spec.kind, resize=spec.resize)
     if spec.kind != "regions":
         return alike

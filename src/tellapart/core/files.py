@@ -57,6 +57,14 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def link_or_copy(source: Path | str, target: Path | str) -> None:
+    """A hard link to a file that never changes, or a copy of it where the disk allows none."""
+    try:
+        os.link(source, target)
+    except OSError:  # another disk, or one without hard links
+        shutil.copyfile(source, target)
+
+
 def flush(path: Path) -> None:
     """Write a file's bytes to the disk, so that a later rename never precedes them."""
     with path.open("rb") as file:

@@ -17,11 +17,15 @@ from torch import Tensor
 
 from tellapart.core.errors import InputError, Step
 from tellapart.core.types import Batch, Images, Texts
+from tellapart.data.device_pixels import DevicePixels
 from tellapart.data.feature_store import FeatureStore, mirror_of
 from tellapart.data.pack import Pack
 from tellapart.data.pack_types import Column
 from tellapart.data.resident_features import resident_features
-from tellapart.data.views import UNCHANGED, PixelReader, Views, sample_views
+from tellapart.data.squares import stored_side
+from tellapart.data.views import UNCHANGED, PixelReader, Views, sample_views, uniform_numbers
+from tellapart.images.crops import CROP_NUMBERS, Crops, crop_squares
+from tellapart.text.sides import swap_table
 from tellapart.text.vocabulary import END, PAD, START
 
 Result = TypeVar("Result")
@@ -34,6 +38,7 @@ class Batches:
     longest: captions are cut to this many words; None keeps them whole.
     views: whether batches have pixels, and whether batches with a seed mirror and crop images at random.
     width_multiple: captions are padded to a multiple of this many tokens.
+    squares: where batches take squashed images from (`views.squash`); default: read for each batch.
     """
 
     def __init__(
@@ -46,6 +51,7 @@ class Batches:
         resident: bool = False,
         views: Views = UNCHANGED,
         width_multiple: int = 1,
+        squares: DevicePixels | None = None,
     ) -> None:
         self.pack, self.store, self.longest, self.width_multiple = pack, store, longest, width_multiple
         self.device = torch.device(device)
@@ -57,7 +63,11 @@ class Batches:
             )
         self.columns: dict[str, Column] = {name: pack.column(name) for name in columns}
         self.views = views
-        self.reader = PixelReader(pack, views) if views.pixels else None
+        self.reader = PixelReader(pack, views) if views.pixels and not views.squash else None
+        self.squares = squares
+        if views.pixels and views.squash and squares is None:
+            self.squares = DevicePixels(pack, stored_side(pack) or views.pixels, self.device, keep=False)
+        self.swap = swap_table(pack.vocabulary) if views.swap else None
         self.mirror = mirror_of(store) if store is not None and views.flip else None
         self.table = resident_features(store, self.device) if store and resident else None
         self.mirror_table = resident_features(self.mirror, self.device) if self.mirror and resident else None
@@ -65,8 +75,13 @@ class Batches:
     def images(self, rows: np.ndarray, seed: tuple[int, ...] | None = None) -> Images:
         """Images at these rows of the pack, on the device; with a seed, mirrored and cropped as in training."""
         columns = {name: self._tensor(c.values[rows]) for name, c in self.columns.items() if c.per == "image"}
-        seen = sample_views(self.views, rows, seed)
-        pixels = None if self.reader is None else self._tensor(self.reader.read(rows, seen).numpy())
+        squashed = self.views.pixels > 0 and self.views.squash
+        seen = [] if squashed else sample_views(self.views, rows, seed)
+        pixels = None
+        if self.reader is not None:
+            pixels = self._tensor(self.reader.read(rows, seen).numpy())
+        elif squashed and self.squares is not None:
+            pixels = crop_squares(self.squares.read(rows), self.views.pixels, self._crops(rows, seed))
         if self.store is None:
             empty = torch.zeros(len(rows), 1, 0, device=self.device)
             mask = torch.ones(len(rows), 1, dtype=torch.bool, device=self.device)
@@ -90,8 +105,25 @@ class Batches:
             return table[torch.from_numpy(where).to(self.device)].float()
         return self._tensor(store.values[where]).float()
 
-    def texts(self, rows: np.ndarray) -> Texts:
-        """Captions at these rows of the pack, with START and END and padded, on the device."""
+    def _crops(self, rows: np.ndarray, seed: tuple[int, ...] | None) -> Crops | None:
+        """The crops of squashed images in the batch with this seed; None: whole images."""
+        if seed is None or not self.views.random:
+            return None
+        numbers = torch.from_numpy(uniform_numbers(seed, rows, CROP_NUMBERS).astype(np.float32))
+        crops = Crops.drawn(numbers, self.views.cut, self.views.flip)
+        return Crops(*(self._tensor(part.numpy()) for part in (crops.centre, crops.extent, crops.flipped)))
+
+    def _mirrored(self, rows: np.ndarray, seed: tuple[int, ...] | None) -> np.ndarray | None:
+        """[I] bool: the images whose captions swap sides in the batch with this seed; None: none."""
+        if self.swap is None or seed is None or not (self.views.flip and self.views.squash):
+            return None
+        return uniform_numbers(seed, rows, CROP_NUMBERS)[:, -1].astype(np.float32) < 0.5
+
+    def texts(self, rows: np.ndarray, mirrored: np.ndarray | None = None) -> Texts:
+        """Captions at these rows of the pack, with START and END and padded, on the device.
+
+        mirrored: [C] bool, captions in which "left" and "right" change places.
+        """
         first, last = self.pack.offsets[rows], self.pack.offsets[rows + 1]
         if self.longest is not None:
             last = np.minimum(last, first + self.longest)
@@ -105,6 +137,8 @@ class Batches:
         if where.size:
             tokens[:, 1:-1] = np.where(inside, self.pack.tokens[where], PAD)
         tokens[np.arange(len(rows)), counts + 1] = END
+        if mirrored is not None and self.swap is not None:
+            tokens = np.where(mirrored[:, None], self.swap[tokens], tokens)
         columns = {}
         for name, column in self.columns.items():
             if column.per == "caption":
@@ -144,9 +178,10 @@ class Batches:
     def _batch(
         self, images: np.ndarray, captions: np.ndarray, owner: np.ndarray, seed: tuple[int, ...] | None
     ) -> Batch:
+        mirrored = self._mirrored(images, seed)
         return Batch(
             self.images(images, seed),
-            self.texts(captions),
+            self.texts(captions, None if mirrored is None else mirrored[np.asarray(owner, dtype=np.int64)]),
             self._tensor(np.asarray(owner, dtype=np.int64)),
             self._tensor(images),
             self._tensor(captions),

@@ -44,10 +44,16 @@ class Sampling:
     """Mirror half of the images, chosen separately for each batch. With features this needs NAME-flip in the pack
     (`tellapart extract --flip`). Captions that say left or right, and annotated boxes, are not mirrored."""
 
+    squash: bool = field(default=False, metadata=LATER)
+    """With pixels: whole images squashed to squares, from the pack's stored pixels where it has them, cropped and
+    mirrored on the device. False: the middle of the image files."""
+    swap: bool = field(default=False, metadata=LATER)
+    """With pixels and squash: "left" and "right" change places in captions of mirrored images."""
+
     @property
     def views(self) -> Views:
         """How batches show the images."""
-        return Views(self.pixels, self.cut, self.flip)
+        return Views(self.pixels, self.cut, self.flip, self.squash, self.swap)
 
 
 @dataclass(frozen=True)

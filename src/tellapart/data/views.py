@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,6 +33,11 @@ class Views:
     """Smallest share of the image's area in a random crop; 1: no crops."""
     flip: bool = False
     """Mirror half of the images."""
+    squash: bool = False
+    """Whole images squashed to squares, from the pack's stored pixels where it has them, cropped and mirrored on the
+    device. False: the middle of the image files, read anew for each batch."""
+    swap: bool = False
+    """In captions of mirrored images, "left" and "right" change places."""
 
     @property
     def random(self) -> bool:
@@ -66,6 +72,29 @@ def _view(views: Views, random: np.random.Generator) -> View:
     width, height = min(1.0, math.sqrt(area * ratio)), min(1.0, math.sqrt(area / ratio))
     left, top = random.uniform(0, 1 - width), random.uniform(0, 1 - height)
     return View(mirrored, (left, top, left + width, top + height))
+
+
+def uniform_numbers(seed: Sequence[int], rows: np.ndarray, count: int) -> np.ndarray:
+    """Numbers in [0, 1) [n, count] that depend on the seed and the row alone (SplitMix64, Steele et al. 2014).
+
+    One generator per image would take longer than a GPU's whole step.
+    """
+    state = np.uint64(0)
+    with np.errstate(over="ignore"):
+        for part in seed:
+            state = _mixed(state * np.uint64(31) + np.uint64(part))
+        keys = _mixed(rows.astype(np.uint64) + state)[:, None] + np.arange(1, count + 1, dtype=np.uint64) * GOLDEN
+        return (_mixed(keys) >> np.uint64(11)).astype(np.float64) / 2**53
+
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mixed(values: Any) -> Any:
+    values = values + GOLDEN
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
 
 
 class PixelReader:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,16 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
-from tellapart.features.efficientnet import HEAD_WIDTH, LITE_SIZES, efficientnet_lite, fold_norms
+from tellapart.features.efficientnet import LITE_SIZES, EfficientNetLite, efficientnet_lite, fold_norms
 from tellapart.images.preprocessing import Interpolation, Preprocessing
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 LITE_MEAN, LITE_STD = (127 / 255,) * 3, (128 / 255,) * 3
 TIMM_PREFIX = "timm:"
-TUNED_NETWORK, TUNED_SIZE = "network", "size"
-"""Names in the metadata of a tuned backbone's file."""
+TUNED_NETWORK, TUNED_SIZE, PREFIX = "network", "size", "prefix"
+"""Names in the metadata of a tuned backbone's file; the prefix is that of its weights' names."""
+TUNED_FILES = ("backbone.safetensors", "model.safetensors")
+"""Where a run folder has a tuned backbone, if it has one."""
 
 
 class Backbone(nn.Module):
@@ -88,18 +91,44 @@ def _lite(name: str) -> Callable[[bool, bool], Backbone]:
 
 
 def _load_tuned(path: Path, trainable: bool, pretrained: bool) -> Backbone:
-    """A backbone that end-to-end training saved as one file of weights, with its network and size as metadata."""
+    """A backbone inside a file of weights that training wrote, with its network and size as metadata."""
+    facts = tuned_facts(path)
+    backbone = load_backbone(facts[TUNED_NETWORK], trainable=True, pretrained=False)
+    if pretrained:
+        load_tuned_weights(backbone, path)
+    if not trainable and isinstance(backbone.network, EfficientNetLite):
+        backbone.network = fold_norms(backbone.network)
+    backbone.name = str(path)
+    backbone.preprocessing = replace(backbone.preprocessing, size=int(facts[TUNED_SIZE]))
+    return backbone
+
+
+def tuned_facts(path: Path) -> dict[str, str]:
+    """Network and size of a tuned backbone, from its file's metadata."""
     try:
         with safe_open(path, "pt") as file:
-            facts = file.metadata() or {}
-        network: nn.Module = efficientnet_lite(facts[TUNED_NETWORK], pretrained=False)
-        if pretrained:
-            network.load_state_dict(load_file(path))
-    except (OSError, KeyError, SafetensorError, RuntimeError) as error:
+            facts: dict[str, str] = file.metadata() or {}
+        return {TUNED_NETWORK: facts[TUNED_NETWORK], TUNED_SIZE: facts[TUNED_SIZE], PREFIX: facts.get(PREFIX, "")}
+    except (OSError, KeyError, SafetensorError) as error:
         raise InputError(f"{path} is not a backbone of end-to-end training ({error}); check the path.") from error
-    network = network if trainable else fold_norms(network)
-    preprocessing = Preprocessing(int(facts[TUNED_SIZE]), LITE_MEAN, LITE_STD)
-    return Backbone(str(path), network.to(memory_format=torch.channels_last), HEAD_WIDTH, preprocessing)  # type: ignore[call-overload]
+
+
+def load_tuned_weights(backbone: Backbone, source: Path | str) -> None:
+    """Read the weights of a tuned backbone, of a run folder or a file, into one of the same network."""
+    path = next((file for name in TUNED_FILES if (file := Path(source) / name).is_file()), Path(source))
+    prefix = tuned_facts(path)[PREFIX]
+    weights = {name.removeprefix(prefix): v for name, v in load_file(path).items() if name.startswith(prefix)}
+    try:
+        backbone.network.load_state_dict(weights)
+    except RuntimeError as error:
+        raise InputError(
+            f"{path} holds another network than {backbone.name} ({str(error).splitlines()[0]}); choose its own."
+        ) from error
+
+
+def tuned_metadata(backbone: Backbone, prefix: str = "") -> dict[str, str]:
+    """Metadata of a file that holds a backbone's network, under names with this prefix."""
+    return {TUNED_NETWORK: backbone.name, TUNED_SIZE: str(backbone.preprocessing.size), PREFIX: prefix}
 
 
 BACKBONES: dict[str, Callable[[bool, bool], Backbone]] = {name: _lite(name) for name in LITE_SIZES}

@@ -80,6 +80,11 @@ def read_middle(path: Path, size: int) -> Tensor:  # [3, S, S] uint8
     return read_square(path, Preprocessing(size, (0, 0, 0), (1, 1, 1)), "crop").pixels
 
 
+def read_whole(path: Path, size: int) -> np.ndarray:  # [S, S, 3] uint8
+    """A whole image squashed to a square."""
+    return read_square(path, Preprocessing(size, (0, 0, 0), (1, 1, 1)), "squash").pixels.permute(1, 2, 0).numpy()
+
+
 def read_part(path: Path, size: int, part: Box) -> Tensor:  # [3, S, S] uint8
     """A part of an image, x1 y1 x2 y2 in fractions of it, stretched to a square."""
     share = max(0.1, min(part[2] - part[0], part[3] - part[1]))

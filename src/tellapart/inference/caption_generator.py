@@ -14,7 +14,7 @@ from tellapart.core.protocols import Captioner, Matcher
 from tellapart.core.types import Images
 from tellapart.inference.attention import attends
 from tellapart.inference.distinctive import distinctive_captions
-from tellapart.inference.feature_spec import FeatureSpec, feature_spec
+from tellapart.inference.feature_spec import FeatureSpec, run_spec
 from tellapart.inference.neighbours import joined, nearest
 from tellapart.models.captioners.r2m import R2MModel
 from tellapart.models.decoding import Constraints, Decoded, bad_endings, beams
@@ -110,5 +110,5 @@ def open_caption_generator(folder: Path | str, device: torch.device | str = "cpu
             "them with detections and join them with sentences, as for training; a report shows captions.",
             Step("report", run.folder),
         )
-    spec = feature_spec(run.data["features"], run.folder)
+    spec = run_spec(run.data, run.folder)
     return CaptionGenerator(run, run.model, spec, Constraints(bad_endings=bad_endings(run.vocabulary)))

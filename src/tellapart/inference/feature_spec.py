@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,15 @@ from tellapart.core.types import Images
 from tellapart.features.backbones import BACKBONES
 from tellapart.features.extract import KINDS
 from tellapart.images.decoding import Resize
+from tellapart.runs.run_features import backbone_identity, run_features
 
 
 @dataclass(frozen=True)
 class FeatureSpec:
     """Backbone and settings of features. Runs with equal specs can share the features of an image."""
 
-    backbone: str
+    backbone: str = field(compare=False)
+    """A name, or the path of a file of weights."""
     kind: str
     resize: Resize
     rows: int
@@ -34,6 +36,12 @@ class FeatureSpec:
     """Side in pixels of regions that are cropped and encoded one by one; 0 if they are not."""
     cells: int = 0
     """How many of the rows are cells of the whole image, which follow the regions."""
+    identity: str = ""
+    """Equal for equal backbones, wherever their files are."""
+
+    def __post_init__(self) -> None:
+        if not self.identity:
+            object.__setattr__(self, "identity", backbone_identity(self.backbone))
 
     @property
     def regions(self) -> int:
@@ -44,8 +52,13 @@ class FeatureSpec:
         return f"{self.rows} rows ({self.kind}) of {self.backbone}, {self.resize}"
 
 
+def run_spec(data: Mapping[str, Any], run: Path) -> FeatureSpec:
+    """The spec of what a run with this data.json sees of an image; InputError if photos cannot be seen so."""
+    return feature_spec(run_features(data, run), run)
+
+
 def feature_spec(features: Mapping[str, Any] | None, run: Path | str) -> FeatureSpec:
-    """The spec of a run's `data["features"]`; InputError if the features cannot be made from an image file."""
+    """The spec of features that a run describes; InputError if they cannot be made from an image file."""
     if features is None:
         raise InputError(f"{run} was trained without images, so it cannot be used on photos.")
     backbone = str(features.get("backbone", ""))
@@ -88,7 +101,7 @@ def serves(given: FeatureSpec, needed: FeatureSpec) -> bool:
     # Only the backbones of this package are known to have the mean of the grid as their vector.
     means = given.kind == "grid" and needed.kind == "vector" and needed.backbone in BACKBONES
     unknown = "" in (given.preprocessing, needed.preprocessing)
-    same = (given.backbone, given.resize) == (needed.backbone, needed.resize)
+    same = (given.identity, given.resize) == (needed.identity, needed.resize)
     return means and same and (unknown or given.preprocessing == needed.preprocessing)
 
 

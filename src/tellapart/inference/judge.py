@@ -8,7 +8,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.protocols import Matcher
 from tellapart.core.types import Encoded, Images, Texts
 from tellapart.inference.caption_generator import CaptionGenerator
-from tellapart.inference.feature_spec import FeatureSpec, as_needed, feature_spec, serves
+from tellapart.inference.feature_spec import FeatureSpec, as_needed, run_spec, serves
 from tellapart.inference.texts import as_texts
 from tellapart.runs.run import Run
 from tellapart.text.vocabulary import Vocabulary
@@ -40,7 +40,7 @@ def judge_for(generator: CaptionGenerator, run: Run) -> Judge:
     """A matcher's run as the judge of a captioner's captions; InputError if their features differ."""
     if not isinstance(run.model, Matcher):
         raise InputError(f"{run.folder} is a {run.recipe.name} run, not a matcher; give a matcher's run.")
-    needed = feature_spec(run.data["features"], run.folder)
+    needed = run_spec(run.data, run.folder)
     if not serves(generator.spec, needed):
         raise InputError(
             f"The matcher {run.folder} reads {needed}, but the captioner {generator.run.folder} reads "

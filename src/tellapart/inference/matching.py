@@ -19,7 +19,7 @@ from tellapart.core.types import Encoded, Images
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.sources import ImageInput, as_images
 from tellapart.inference.feature_extractor import FeatureExtractor
-from tellapart.inference.feature_spec import as_needed, feature_spec
+from tellapart.inference.feature_spec import as_needed, run_spec
 from tellapart.inference.texts import as_texts
 from tellapart.models.matchers.scores import unit
 from tellapart.runs.bundled import run_name
@@ -41,7 +41,7 @@ class PhotoMatcher:
             raise InputError(f"{run.folder} is a {run.recipe.name} run, not a matcher; give a matcher's run.")
         self.run, self.model = run, run.model
         self.device, self.workers = torch.device(device), workers
-        self.spec = feature_spec(run.data["features"], run.folder)
+        self.spec = run_spec(run.data, run.folder)
 
     def encode_images(self, images: ImageInputs, *, batch_size: int = 32, progress: bool = False) -> np.ndarray:
         """Vectors of length one [N, D], float32; one image gives [1, D].

@@ -18,6 +18,7 @@ from tellapart.papers.ours import (
 )
 from tellapart.papers.r2m import recipes as r2m
 from tellapart.runs.bundled import run_folder
+from tellapart.runs.on_pixels import SUFFIX, on_pixels
 from tellapart.runs.recipe import Recipe
 from tellapart.runs.registry import recipe_from_plain
 from tellapart.runs.run import read_recipe
@@ -42,9 +43,14 @@ RECIPES: dict[str, Recipe] = {
 
 
 def find_recipe(name: str) -> Recipe:
-    """The recipe of this name, or that of a run folder (`bundled:captioner` included) or of a recipe.json."""
+    """The recipe of this name, or that of a run folder (`bundled:captioner` included) or of a recipe.json.
+
+    NAME-pixels is the recipe NAME with a backbone that learns with its models.
+    """
     if name in RECIPES:
         return RECIPES[name]
+    if name.endswith(SUFFIX) and name.removesuffix(SUFFIX) in RECIPES:
+        return on_pixels(RECIPES[name.removesuffix(SUFFIX)])
     folder = run_folder(name)
     if (folder / "recipe.json").is_file():
         return read_recipe(folder)

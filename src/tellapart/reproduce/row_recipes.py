@@ -8,13 +8,14 @@ from tellapart.data.pack import Pack
 from tellapart.data.sampling import steps_per_epoch
 from tellapart.reproduce.cache import recipe_hash
 from tellapart.reproduce.table import Row
+from tellapart.runs.on_pixels import resolved
 from tellapart.runs.overrides import override
 from tellapart.runs.recipe import Recipe, Stage
 
 
 def row_recipe(row: Row, seed: int = 0, share: float = 1.0, pack: Pack | None = None) -> Recipe:
     """The recipe of a row with its overrides. `pack` is needed only where it is shortened below one epoch."""
-    return shortened(override(row.recipe, (*row.overrides, f"seed={seed}")), share, pack)
+    return shortened(resolved(override(row.recipe, (*row.overrides, f"seed={seed}"))), share, pack)
 
 
 def row_hash(row: Row) -> str:

@@ -11,13 +11,25 @@ from torch import nn
 
 from tellapart.core.errors import InputError, Step
 from tellapart.data.batches import Batches
+from tellapart.data.device_pixels import DevicePixels, keep_on_device
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import Sampling
+from tellapart.data.squares import stored_side
 from tellapart.models.inputs import ModelInputs
 from tellapart.objectives.context import Context
 from tellapart.runs.run import Run, inputs_for, open_run
 from tellapart.text.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class PixelSettings:
+    """Where the images of a model that sees pixels are kept, and who decodes them."""
+
+    place: str = "auto"
+    """device, stream (decoded for every batch), or auto: the device where they fit."""
+    processes: int = 0
+    """Worker processes that decode; 0: threads."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +45,16 @@ class ContextBuilder:
     """Captions are padded to a multiple of this many tokens."""
     models: dict[str, nn.Module] = field(default_factory=dict)
     """Finished models of earlier stages; a stage that ends adds its own."""
+    seen: dict[str, Any] | None = None
+    """What models see of images through their own backbone (`run.seen_facts`), where there are no features."""
+    pixels: PixelSettings = field(default_factory=lambda: PixelSettings("stream"))
+    """Where the images of such models are kept."""
+    squares: dict[int, DevicePixels] = field(default_factory=dict)
+    """Images on the device by side; all contexts share them."""
 
     def context(self, sampling: Sampling) -> Context:
         """The context of a stage that learns; its objective may open other runs."""
-        features = None if self.store is None else {**self.store.facts, "rows": self.store.most_rows}
+        features = self.seen if self.store is None else {**self.store.facts, "rows": self.store.most_rows}
         inputs = inputs_for(self.pack.vocabulary, features, load_pretrained=True)
         return self._context(sampling, inputs, self._load_run)
 
@@ -64,6 +82,7 @@ class ContextBuilder:
                 resident=self.resident,
                 views=sampling.views,
                 width_multiple=self.width_multiple,
+                squares=self._squares(sampling),
             ),
             store=self.store,
             device=self.device,
@@ -71,6 +90,16 @@ class ContextBuilder:
             models=self.models,
             load_run=load_run,
         )
+
+    def _squares(self, sampling: Sampling) -> DevicePixels | None:
+        """The squashed images that a stage reads; those of all stages are the same."""
+        if not (sampling.pixels and sampling.squash):
+            return None
+        side = stored_side(self.pack) or sampling.pixels
+        if side not in self.squares:
+            keep = keep_on_device(self.pixels.place, len(self.pack.images), side, self.device)
+            self.squares[side] = DevicePixels(self.pack, side, self.device, keep, self.pixels.processes)
+        return self.squares[side]
 
     def _load_run(self, name: str) -> tuple[nn.Module, Vocabulary]:
         run = open_run(name, device=self.device)
@@ -87,7 +116,7 @@ def context_for(run: Run, pack: Pack, features: str | None = None, device: str =
     trained_on = run.data["features"]
     store = None if trained_on is None else store_like(run, trained_on, pack, features)
     builder = ContextBuilder(pack, store, torch.device(device))
-    inputs = inputs_for(run.vocabulary, trained_on, load_pretrained=False)
+    inputs = inputs_for(run.vocabulary, trained_on or run.data.get("vision"), load_pretrained=False)
     return builder.evaluation_context(run.last_stage.sampling, inputs)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tellapart.core.fields import renamed
 from tellapart.data.sampling import LATER, Sampling
+from tellapart.models.vision import Vision
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,9 @@ class Stage:
     keep_objective: bool = False
     """Stages that start from this one also take over what the objective has learned (decoders, multipliers) by the last
     epoch. Use keep=last with it, so that model and objective belong together."""
+    vision: Vision | None = field(default=None, metadata=LATER)
+    """A backbone that learns with the model, which then reads pixels; None: features on disk. Stages that continue with
+    a model see as it does."""
 
 
 DESCRIPTION = ("name", "paper", "about", "expected")

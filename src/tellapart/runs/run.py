@@ -3,7 +3,8 @@
 RUN/
   recipe.json          the recipe with every override
   vocabulary.json
-  data.json            the pack's name and fingerprint, the features' name, kind, width and how they were made
+  data.json            the pack's name and fingerprint, the features' name, kind, width and how they were made; or
+                       `vision`, what a model with its own backbone sees; paths in it start at the run folder
   model.safetensors    the last stage's model; written when it has ended
   stages/              NAME.safetensors: a stage's model, written when it has ended; NAME.best.safetensors until then;
                        NAME.objective.safetensors: what the objective has learned, where later stages take it over
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -26,13 +28,20 @@ from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_folder, atomic_path, read_json, write_json
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
+from tellapart.features.backbones import tuned_metadata
 from tellapart.models.inputs import ModelInputs
+from tellapart.models.layers.pixel_backbone import PixelBackbone
+from tellapart.models.layers.trainable_backbone import TrainableBackbone
+from tellapart.models.vision import Vision, vision_facts, with_vision
 from tellapart.runs.bundled import run_folder
 from tellapart.runs.old_names import renamed_weights
 from tellapart.runs.quantised import quantise, restore
 from tellapart.runs.recipe import Recipe, Stage
 from tellapart.runs.registry import recipe_from_plain, to_plain
 from tellapart.text.vocabulary import Vocabulary
+
+INSIDE = ("vision.", "backbone.")
+"""Prefixes of the weights of a backbone inside a model."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +63,27 @@ class Run:
         return self.recipe.stages[-1]
 
 
+def build_model(stage: Stage, inputs: ModelInputs) -> nn.Module:
+    """The model that a stage describes, with its backbone if it has one."""
+    if stage.vision is not None:
+        return with_vision(stage.vision, stage.model.build, inputs)
+    model: nn.Module = stage.model.build(inputs)
+    return model
+
+
 def save_weights(model: nn.Module, path: Path) -> None:
-    """Write a model's weights, replacing the file at once."""
+    """Write a model's weights, replacing the file at once. A backbone inside can be loaded from the file by itself."""
     with atomic_path(path) as partial:
-        save_file({k: v.detach().cpu().contiguous().clone() for k, v in model.state_dict().items()}, partial)
+        weights = {k: v.detach().cpu().contiguous().clone() for k, v in model.state_dict().items()}
+        save_file(weights, partial, metadata=_backbone_metadata(model))
+
+
+def _backbone_metadata(model: nn.Module) -> dict[str, str] | None:
+    for name in ("vision", "backbone"):
+        inside = getattr(model, name, None)
+        if isinstance(inside, PixelBackbone | TrainableBackbone):
+            return tuned_metadata(inside.network, f"{name}.network.network.")
+    return None
 
 
 def load_weights(model: nn.Module, path: Path) -> None:
@@ -72,12 +98,22 @@ def slim_run(folder: Path | str, out: Path, bits: int = 16) -> Path:
     weights = renamed_weights(restore(load_file(folder / "model.safetensors")))
     if bits not in (8, 16):
         raise InputError(f"`bits` must be 8 or 16, not {bits}.")
-    stored = quantise(weights) if bits == 8 else _halved(weights, folder)
+    stored = _halved(weights, folder)
+    if bits == 8:  # a backbone stays in 16 bits: it is loaded from the file by itself
+        stored |= quantise({name: v for name, v in weights.items() if not name.startswith(INSIDE)})
     with atomic_folder(out) as partial:
         for name in ("recipe.json", "vocabulary.json", "data.json"):
             shutil.copyfile(folder / name, partial / name)
-        save_file(stored, partial / "model.safetensors")
+        save_file(stored, partial / "model.safetensors", metadata=_metadata(folder / "model.safetensors"))
+        if (folder / "backbone.safetensors").is_file():
+            shutil.copyfile(folder / "backbone.safetensors", partial / "backbone.safetensors")
     return out
+
+
+def _metadata(path: Path) -> dict[str, str] | None:
+    with safe_open(path, "pt") as file:
+        found: dict[str, str] | None = file.metadata()
+    return found
 
 
 def _halved(weights: dict[str, Tensor], folder: Path) -> dict[str, Tensor]:
@@ -101,7 +137,10 @@ def best_path(folder: Path, stage: str) -> Path:
 
 
 def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore | None) -> None:
-    """Write everything of a run folder but the weights."""
+    """Write everything of a run folder but the weights.
+
+    A model that sees pixels has `vision` in place of `features`: the backbone is in the run's own weights.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "recipe.json", to_plain(recipe))
     pack.vocabulary.save(folder / "vocabulary.json")
@@ -111,7 +150,21 @@ def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore |
         "fingerprint": pack.fingerprint,
         "rules": pack.manifest["rules"],
     }
+    vision = seen_facts(model_stage(recipe)) if store is None else None
+    if vision is not None:
+        described["vision"] = {**vision, "backbone": "model.safetensors"}
     write_json(folder / "data.json", {**described, "features": features})
+
+
+def seen_facts(stage: Stage) -> dict[str, Any] | None:
+    """What a model sees of images through its own backbone; None if it has none."""
+    if stage.vision is not None:
+        return vision_facts(stage.vision)
+    name = getattr(stage.model, "backbone", "")
+    if not name or not stage.sampling.pixels:
+        return None
+    facts = vision_facts(Vision(name, features="grid", pixels=stage.sampling.pixels))
+    return facts if stage.sampling.squash else {**facts, "resize": "crop"}
 
 
 def forget_run(folder: Path) -> None:
@@ -153,7 +206,7 @@ def open_run(folder: Path | str, stage: str | None = None, device: torch.device 
         raise InputError(f"{folder} has no {weights.name}: its training has not finished. Resume it first.")
     data = read_json(folder / "data.json")
     vocabulary = Vocabulary.load(folder / "vocabulary.json")
-    model = described.model.build(inputs_for(vocabulary, data["features"], load_pretrained=False))
+    model = build_model(described, inputs_for(vocabulary, data["features"], load_pretrained=False))
     load_weights(model, weights)
     return Run(folder, recipe, data, vocabulary, model.to(device).eval(), described)
 
@@ -184,6 +237,7 @@ def with_described_model(recipe: Recipe) -> Recipe:
     stages = []
     for stage in recipe.stages:
         if stage.model is None and stage.start not in names | {"fresh", "previous"}:
-            stage = replace(stage, model=open_run(stage.start).model_stage.model)
+            described = open_run(stage.start).model_stage
+            stage = replace(stage, model=described.model, vision=stage.vision or described.vision)
         stages.append(stage)
     return replace(recipe, stages=tuple(stages))

@@ -11,6 +11,7 @@ from tellapart.core.errors import InputError, Step
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import Sampling, rows_to_draw
+from tellapart.data.squares import Squares
 from tellapart.evaluation import EVALUATIONS
 from tellapart.runs.recipe import Recipe, Stage
 from tellapart.training.validation import validating_stages
@@ -50,16 +51,38 @@ def check_features(recipe: Recipe, pack: Pack, store: FeatureStore) -> None:
         return
     for stage in recipe.stages:
         for sampling in _samplings(stage):
-            rows = rows_to_draw(pack, sampling)
-            of_images = sampling.what == "images" or (sampling.what == "pairs" and sampling.captions_each is not None)
-            images = np.unique(rows if of_images else pack.owner[rows])
-            missing = [int(row) for row in images if row >= 0 and not counts[row]]
+            images = _images(pack, sampling)
+            missing = [int(row) for row in images if not counts[row]]
             if missing:
                 raise InputError(
                     f"{len(missing)} of the {len(images)} images in the split '{sampling.split}' have no features "
                     f"in {store.folder}, {pack.images[missing[0]].id} among them; extract features again.",
                     Step("extract", pack.folder),
                 )
+
+
+def check_pixels(recipe: Recipe, pack: Pack) -> None:
+    """Raise an InputError that names an image whose pixels are needed but cannot be read, or damaged stored pixels."""
+    rows = [
+        _images(pack, sampling)
+        for stage in recipe.stages
+        if stage.sampling.pixels and stage.sampling.squash
+        for sampling in _samplings(stage)
+    ]
+    if not rows:
+        return
+    squares = Squares(pack, 1)
+    squares.check(np.unique(np.concatenate(rows)))
+    if squares.stored is not None:
+        squares.stored.verify()
+
+
+def _images(pack: Pack, sampling: Sampling) -> np.ndarray:
+    """Rows of the images that a sampling draws."""
+    rows = rows_to_draw(pack, sampling)
+    of_images = sampling.what == "images" or (sampling.what == "pairs" and sampling.captions_each is not None)
+    images = np.unique(rows if of_images else pack.owner[rows])
+    return images[images >= 0]
 
 
 def _samplings(stage: Stage) -> tuple[Sampling, Sampling]:

@@ -14,6 +14,7 @@ from torch import nn
 from tellapart.core.distributed import single_process
 from tellapart.data.sampling import draw_few
 from tellapart.evaluation import CHECKS
+from tellapart.models.vision import batch_as_seen
 from tellapart.runs.context import ContextBuilder
 from tellapart.runs.recipe import Recipe
 from tellapart.training.initial_model import initial_model
@@ -41,7 +42,7 @@ def dry_run(recipe: Recipe, chosen: Collection[str], left: Collection[str], buil
             build_optimiser(stage.optimiser, objective)
             batch = make_batch(context.batches, draw_few(context.pack, stage.sampling))
             with single_process(), torch.no_grad():
-                values = objective.eval()(batch)
+                values = objective.eval()(batch_as_seen(model, batch))
             if stage.evaluation in CHECKS:
                 CHECKS[stage.evaluation](model, context, stage.validation_split)
             elif stage.evaluation == "loss":

@@ -10,6 +10,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.progress import Progress
 from tellapart.objectives.context import Context
 from tellapart.runs.recipe import Stage
+from tellapart.runs.run import build_model
 
 
 def initial_model(stage: Stage, context: Context, progress: Progress | None = None) -> nn.Module:
@@ -43,7 +44,7 @@ def initial_model(stage: Stage, context: Context, progress: Progress | None = No
 
 def _built(stage: Stage, context: Context) -> nn.Module:
     try:
-        model: nn.Module = stage.model.build(context.inputs)
+        model = build_model(stage, context.inputs)
     except InputError:
         raise
     except ValueError as error:
@@ -51,7 +52,7 @@ def _built(stage: Stage, context: Context) -> nn.Module:
     if any(parameter.numel() == 0 for parameter in model.parameters()):
         raise InputError(
             f"The model of stage '{stage.name}' reads features, but the recipe has none (features=none). Set features, "
-            "or use a model with a backbone."
+            f"or give it a backbone: {stage.name}.vision.backbone=efficientnet-lite0."
         )
     return model
 

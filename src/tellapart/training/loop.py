@@ -11,6 +11,7 @@ from torch import nn
 
 from tellapart.core.distributed import barrier, group
 from tellapart.data.sampling import draw_epoch
+from tellapart.models.vision import vision_of
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
 from tellapart.runs.recipe import Stage
@@ -86,6 +87,9 @@ def _learner(
     scaler = torch.amp.GradScaler(context.device.type) if stage.precision == "float16" else None
     if checkpoint is not None:
         restore_checkpoint(checkpoint, objective, optimiser, average, scaler)
+    vision = vision_of(model)
+    if runtime.compile and vision is not None:
+        vision.compile_network()
     learner = Learner(objective, optimiser, average, scaler)
     if runtime.replay and _can_be_replayed(stage, objective, context):
         make_replayable(optimiser, context.device)

@@ -41,6 +41,8 @@ class StageRuntime:
     """Seconds between checkpoints; the end of a stage always writes one."""
     replay: bool = False
     """Record steps as CUDA graphs and replay them, where the objective allows it."""
+    compile: bool = False
+    """Compile the backbone that learns, if there is one."""
     objective_state: dict[str, Tensor] = field(default_factory=dict)
     """State of an earlier stage's objective that this stage's objective starts from."""
     save_objective: Callable[[nn.Module], None] | None = None

@@ -31,6 +31,13 @@ class TrainSettings:
     """cpu, cuda, cuda:1, …"""
     resident: bool = False
     """Keep all features on the device. Fastest where they fit."""
+    pixels: str = "auto"
+    """Where the images of models that see pixels are kept: device (decoded once, as uint8), stream (decoded for every
+    batch), or auto: the device if they fit into half of its free memory."""
+    workers: int | None = None
+    """Processes that decode those images; 0: threads. Default: one per core with a GPU, else 0."""
+    compile: bool = False
+    """Compile the backbone of models that see pixels (torch.compile): a minute at the start, faster steps."""
     replay: bool = False
     """Record training steps as CUDA graphs and replay them. Faster for models so small that the GPU waits for Python.
     Stages that need values from the GPU in every step (rewards, adversaries), sgd, float16, `accumulate` and several

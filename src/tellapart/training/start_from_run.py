@@ -11,6 +11,7 @@ from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.runs.bundled import run_folder
 from tellapart.runs.recipe import Recipe
+from tellapart.runs.run_features import backbone_identity, run_features
 from tellapart.text.vocabulary import Vocabulary
 
 FACTS = ("backbone", "kind", "resize", "width")
@@ -29,7 +30,7 @@ def started_from(recipe: Recipe, start: str, chosen: Collection[str]) -> Recipe:
     return replace(recipe, stages=(replace(first, start=start), *later))
 
 
-def check_start(start: str, pack: Pack, store: FeatureStore | None) -> None:
+def check_start(start: str, pack: Pack, store: FeatureStore | None, sees_pixels: bool = False) -> None:
     """Raise if a pack has another vocabulary or other features than the run."""
     folder = run_folder(start)
     if not (folder / "model.safetensors").is_file():
@@ -39,11 +40,13 @@ def check_start(start: str, pack: Pack, store: FeatureStore | None) -> None:
             f"{pack.folder} has another vocabulary than {start}; prepare it again with that one.",
             Step("prepare", "SOURCE", out="PACK", vocabulary_from=start),
         )
-    theirs = read_json(folder / "data.json")["features"]
+    if sees_pixels:  # through a backbone of its own: features on disk do not matter
+        return
+    theirs = run_features(read_json(folder / "data.json"), folder)
     ours = None if store is None else store.facts
     for fact in FACTS:
         was, now = (None if facts is None else facts.get(fact) for facts in (theirs, ours))
-        if was != now:
+        if was != now and not (fact == "backbone" and backbone_identity(str(was)) == backbone_identity(str(now))):
             raise InputError(
                 f"{start} was trained on features with {fact} '{was}', and these have '{now}'. Extract the same, and "
                 "choose them with `features` if there are several.",

@@ -16,6 +16,8 @@ from tellapart.core.distributed import group
 from tellapart.core.errors import InputError
 from tellapart.core.recording import recording
 from tellapart.core.types import Batch
+from tellapart.models.layers.pixel_backbone import seen_once
+from tellapart.models.vision import batch_as_seen
 from tellapart.runs.recipe import Stage
 from tellapart.training.averaging import WeightAverage
 from tellapart.training.checkpoints import Position, save_checkpoint
@@ -41,6 +43,11 @@ class Learner:
             DistributedDataParallel(self.objective, find_unused_parameters=True) if several else self.objective
         )
 
+    @property
+    def model(self) -> nn.Module | None:
+        """The model that the objective trains."""
+        return getattr(self.objective, "model", None)
+
     def save(self, position: Position, folder: Path) -> None:
         """Write a checkpoint."""
         save_checkpoint(folder, position, self.objective, self.optimiser, self.average, self.scaler)
@@ -59,7 +66,8 @@ class Learner:
 def training_step(stage: Stage, learner: Learner, batch: Batch, prepared: Any, last: bool = True) -> dict[str, Tensor]:
     """Forward, backward and, after the last of the accumulated batches, an update; returns the values to log."""
     optimiser, scaler = learner.optimiser, learner.scaler
-    with precision(stage, batch):
+    with precision(stage, batch), seen_once():
+        batch = batch_as_seen(learner.model, batch)
         values: dict[str, Tensor] = learner.wrapped(batch) if prepared is None else learner.wrapped(batch, prepared)
     loss = values["loss"] / stage.accumulate
     (scaler.scale(loss) if scaler else loss).backward()  # type: ignore[no-untyped-call]

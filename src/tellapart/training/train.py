@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import random
 import shutil
 from dataclasses import dataclass, replace
@@ -20,7 +21,8 @@ from tellapart.core.errors import InputError
 from tellapart.core.progress import Progress
 from tellapart.data.feature_choice import choose_features
 from tellapart.data.pack import Pack
-from tellapart.runs.context import ContextBuilder
+from tellapart.runs.context import ContextBuilder, PixelSettings
+from tellapart.runs.on_pixels import resolved
 from tellapart.runs.overrides import override
 from tellapart.runs.recipe import Recipe
 from tellapart.runs.run import (
@@ -31,11 +33,12 @@ from tellapart.runs.run import (
     load_weights,
     open_run,
     save_weights,
+    seen_facts,
     stage_path,
     with_described_model,
 )
 from tellapart.training.checkpoints import Position
-from tellapart.training.checks import check_features, check_recipe
+from tellapart.training.checks import check_features, check_pixels, check_recipe
 from tellapart.training.dry_run import dry_run
 from tellapart.training.initial_model import initial_model
 from tellapart.training.log import Log
@@ -154,19 +157,36 @@ def _checked(recipe: Recipe, settings: TrainSettings, device: torch.device) -> _
     chosen = chosen_stages(recipe, settings.stages)
     if settings.start:
         recipe = started_from(recipe, settings.start, chosen)
+    recipe = resolved(with_described_model(recipe))
     check_recipe(recipe, pack)
     store = choose_features(pack, recipe.features, settings.features)
     if store is not None:
         check_features(recipe, pack, store)
+    check_pixels(recipe, pack)
     if settings.start:
-        check_start(settings.start, pack, store)
-    recipe = with_described_model(recipe)
+        check_start(settings.start, pack, store, sees_pixels=any(stage.sampling.pixels for stage in recipe.stages))
     check_folder(recipe, settings.out, settings.resume)
     if settings.base is not None:
         check_base(settings.base, recipe)
     width_multiple = REPLAYED_WIDTH if settings.replay and device.type == "cuda" else 1
-    builder = ContextBuilder(pack, store, device, settings.resident, width_multiple)
+    seen = next((facts for stage in recipe.stages if stage.model and (facts := seen_facts(stage))), None)
+    builder = ContextBuilder(
+        pack,
+        store,
+        device,
+        settings.resident,
+        width_multiple,
+        seen=seen if store is None else None,
+        pixels=PixelSettings(settings.pixels, _processes(settings, device)),
+    )
     return _Plan(recipe, chosen, settings, builder)
+
+
+def _processes(settings: TrainSettings, device: torch.device) -> int:
+    if settings.workers is not None and settings.workers < 0:
+        raise InputError(f"`workers` cannot be negative, but it is {settings.workers}.")
+    default = len(os.sched_getaffinity(0)) if device.type == "cuda" and hasattr(os, "sched_getaffinity") else 0
+    return default if settings.workers is None else settings.workers
 
 
 def _begin(plan: _Plan, progress: Progress) -> tuple[Position, Path | None, Log | None]:
@@ -201,6 +221,7 @@ def _runtime(plan: _Plan, index: int, model: nn.Module, outputs: _Outputs) -> St
         load_best=partial(load_weights, path=best),
         save_every=settings.save_every,
         replay=settings.replay,
+        compile=settings.compile,
         objective_state=load_objective_state(recipe, index, settings.out),
         save_objective=objective_state_saver(stage, settings.out),
         earlier=earlier_losses(earlier, model, next(model.parameters()).device),

@@ -13,6 +13,8 @@ from tellapart.core.distributed import from_main, group, single_process
 from tellapart.core.errors import InputError
 from tellapart.data.sampling import draw_epoch
 from tellapart.evaluation import EVALUATIONS
+from tellapart.models.layers.pixel_backbone import seen_once
+from tellapart.models.vision import batch_as_seen
 from tellapart.objectives.context import Context
 from tellapart.runs.recipe import Recipe, Stage
 from tellapart.training.averaging import WeightAverage
@@ -113,7 +115,9 @@ def validation_loss(objective: nn.Module, context: Context, stage: Stage) -> dic
     sums: dict[str, float] = {}
     draws = draw_epoch(context.pack, sampling, (0, 0, 0))
     for draw in draws:
-        for name, value in objective(make_batch(context.batches, draw)).items():
+        with seen_once():
+            values = objective(batch_as_seen(getattr(objective, "model", None), make_batch(context.batches, draw)))
+        for name, value in values.items():
             if value.numel() == 1:
                 sums[name] = sums.get(name, 0.0) + float(value) / len(draws)
     return sums

@@ -38,7 +38,9 @@ class TrainableBackbone(nn.Module):
         return self
 
     def forward(self, images: Images) -> Images:
-        """The images with feature rows [I, H W, D]."""
+        """The images with feature rows [I, H W, D]; rows that a copy of this backbone made pass through."""
+        if images.pixels is None and images.features.shape[-1] == self.width:
+            return images
         if images.pixels is None:
             raise InputError(
                 "This matcher reads pixels, but the batches have none; set the stage's sampling.pixels to "

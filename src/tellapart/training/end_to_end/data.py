@@ -11,12 +11,12 @@ import torch
 
 from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
-from tellapart.images.decoding import read_square
-from tellapart.images.preprocessing import Preprocessing
+from tellapart.data.squares import Squares
+from tellapart.text.sides import swap_table
 from tellapart.text.vocabulary import Vocabulary
 from tellapart.training.end_to_end.drawing import CaptionTable
 from tellapart.training.end_to_end.pixels import PixelStore
-from tellapart.training.end_to_end.words import piece_table, swap_table, word_table
+from tellapart.training.end_to_end.words import piece_table, word_table
 
 EACH = 5
 """Captions per image; an image with fewer repeats them."""
@@ -57,17 +57,14 @@ def read_training_set(pack: Pack, pieces: Vocabulary, side: int, device: torch.d
 
 def _table(ids: np.ndarray, vocabulary: Vocabulary, device: torch.device) -> CaptionTable:
     tokens = torch.from_numpy(ids.astype(np.int32)).view(-1, EACH, ids.shape[1])
-    return CaptionTable(tokens.to(device), swap_table(vocabulary).to(device))
+    return CaptionTable(tokens.to(device), torch.from_numpy(swap_table(vocabulary)).to(device))
 
 
 def _pixels(pack: Pack, images: list[int], side: int, device: torch.device, workers: int) -> PixelStore:
-    store, preprocessing = PixelStore(len(images), side, device), Preprocessing(side, (0, 0, 0), (1, 1, 1))
-
-    def read(image: int) -> np.ndarray:
-        return read_square(pack.image_path(image), preprocessing, "squash").pixels.permute(1, 2, 0).numpy()
+    store, squares = PixelStore(len(images), side, device), Squares(pack, side)
 
     with ThreadPoolExecutor(workers) as pool:
         for first in range(0, len(images), TOGETHER):
             some = images[first : first + TOGETHER]
-            store.fill(np.arange(first, first + len(some)), np.stack(list(pool.map(read, some))))
+            store.fill(np.arange(first, first + len(some)), np.stack(list(pool.map(squares.read, some))))
     return store

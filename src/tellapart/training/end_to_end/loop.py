@@ -16,11 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tellapart.images.crops import Crops
 from tellapart.training.end_to_end.average import Average
 from tellapart.training.end_to_end.drawing import CaptionTable, Rows
 from tellapart.training.end_to_end.joint import JointModel, LossWeights, Parts, joint_loss
 from tellapart.training.end_to_end.optimiser import Rates, learning_rate_factor, optimiser
-from tellapart.training.end_to_end.pixels import Crops, PixelStore, resample
+from tellapart.training.end_to_end.pixels import PixelStore
 
 Log = Callable[[str], None]
 
@@ -155,7 +156,7 @@ class Training:
     def _losses(self, rows: Tensor) -> dict[str, Tensor]:
         settings = self.settings
         crops = Crops.random(len(rows), self.device, settings.least_area)
-        pixels = resample(self.store.pixels[rows], crops, settings.size)
+        pixels = self.store.cropped(rows, crops, settings.size)
         texts = self.texts.draw(rows, crops.flipped, settings.matched)
         words = self.words.draw(rows, crops.flipped, settings.described)
         with mixed_precision(self.device):

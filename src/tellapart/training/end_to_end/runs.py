@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from tellapart.core.files import atomic_folder, write_json
+from tellapart.core.files import atomic_folder, atomic_path, link_or_copy, write_json
 from tellapart.data.pack import Pack
 from tellapart.features.backbones import TUNED_NETWORK, TUNED_SIZE, load_backbone
 from tellapart.losses import Contrast
@@ -25,15 +25,20 @@ if TYPE_CHECKING:
     from tellapart.training.end_to_end.train import EndToEnd
 
 START_AND_END = 2
+BACKBONE = "backbone.safetensors"
 
 
 def save_runs(
     out: Path, model: JointModel, pack: Pack, pieces: Vocabulary, backbone: str, size: int, settings: EndToEnd
 ) -> Path:
-    """Write OUT/backbone.safetensors, OUT/matcher and OUT/captioner; returns OUT."""
+    """Write OUT/backbone.safetensors, OUT/matcher and OUT/captioner; returns OUT.
+
+    Each run folder has the backbone inside (one file on a disk with hard links), so that it can be moved alone.
+    """
     out.mkdir(parents=True, exist_ok=True)
-    file = out.resolve() / "backbone.safetensors"
-    save_file(_weights(model.backbone), file, metadata={TUNED_NETWORK: backbone, TUNED_SIZE: str(size)})
+    file = out / BACKBONE
+    with atomic_path(file) as partial:
+        save_file(_weights(model.backbone), partial, metadata={TUNED_NETWORK: backbone, TUNED_SIZE: str(size)})
     features = _features(file)
     temperature = 1 / float(model.matcher.scale())
     matcher = Stage("joint", Ranking(Contrast("info-nce", temperature=temperature)), settings.matcher)
@@ -55,7 +60,7 @@ def _features(backbone: Path) -> dict[str, Any]:
         "rows": height * width,
         "kind": "grid",
         "width": network.width,
-        "backbone": str(backbone),
+        "backbone": BACKBONE,
         "preprocessing": asdict(network.preprocessing),
         "resize": "squash",
     }
@@ -76,6 +81,7 @@ def _save(
         vocabulary.save(partial / "vocabulary.json")
         write_json(partial / "data.json", {"pack": pack.manifest["name"], "fingerprint": pack.fingerprint, **facts})
         save_file(_weights(model), partial / "model.safetensors")
+        link_or_copy(folder.parent / BACKBONE, partial / BACKBONE)
 
 
 def _weights(model: nn.Module) -> dict[str, Tensor]:

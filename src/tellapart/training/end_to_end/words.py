@@ -31,14 +31,6 @@ def piece_table(captions: Sequence[str], vocabulary: Vocabulary, longest: int = 
     return table
 
 
-def swap_table(vocabulary: Vocabulary) -> Tensor:
-    """[V]: each id itself, but those of "left" and "right" exchanged, for captions of mirrored images."""
-    table, ids = torch.arange(len(vocabulary)), vocabulary.ids
-    if "left" in ids and "right" in ids:
-        table[ids["left"]], table[ids["right"]] = ids["right"], ids["left"]
-    return table
-
-
 def swapped(tokens: Tensor, flipped: Tensor, table: Tensor) -> Tensor:
     """Tokens [I, ...], with those of mirrored images [I] replaced by the table."""
     return torch.where(flipped.view(-1, *(1,) * (tokens.ndim - 1)), table[tokens], tokens)

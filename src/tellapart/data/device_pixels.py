@@ -1,0 +1,78 @@
+"""Squares of a pack's images on a device: decoded once and kept there as uint8, or decoded for every batch."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tellapart.core.errors import InputError
+from tellapart.data.pack import Pack
+from tellapart.data.square_reader import SquareReader
+
+SHARE = 0.5
+"""Of the free memory that kept images may take; the rest is for the model and its activations."""
+TOGETHER = 1024
+"""Images that are decoded before they are moved to the device."""
+PLACES = ("auto", "device", "stream")
+
+
+class DevicePixels:
+    """`read(rows)` gives uint8 squares [n, S, S, 3] on the device.
+
+    keep: an image stays on the device once it is read, so that later epochs decode nothing.
+    processes: worker processes that decode; 0: threads.
+    """
+
+    def __init__(self, pack: Pack, side: int, device: torch.device, keep: bool, processes: int = 0) -> None:
+        self.device, self.side, self.images = device, side, len(pack.images)
+        self.reader = SquareReader(pack, side, processes)
+        self.table: Tensor | None = None
+        self.keep, self.kept = keep, np.zeros(self.images, dtype=bool)
+        self.lock = threading.Lock()
+
+    def read(self, rows: np.ndarray) -> Tensor:
+        """The squares of the images at these rows."""
+        if not len(rows):
+            return torch.zeros(0, self.side, self.side, 3, dtype=torch.uint8, device=self.device)
+        with self.lock:
+            if not self.keep:
+                return torch.cat([self._decoded(rows[i : i + TOGETHER]) for i in range(0, len(rows), TOGETHER)])
+            if self.table is None:
+                shape = (self.images, self.side, self.side, 3)
+                self.table = torch.empty(shape, dtype=torch.uint8, device=self.device)
+            missing = np.unique(rows[~self.kept[rows]])
+            for first in range(0, len(missing), TOGETHER):
+                some = missing[first : first + TOGETHER]
+                self.table[torch.from_numpy(some).to(self.device)] = self._decoded(some)
+                self.kept[some] = True
+            return self.table[torch.from_numpy(rows).to(self.device)]
+
+    def _decoded(self, rows: np.ndarray) -> Tensor:
+        squares = torch.from_numpy(np.array(self.reader.read(rows)))
+        return squares if self.device.type == "cpu" else squares.pin_memory().to(self.device)
+
+
+def keep_on_device(place: str, images: int, side: int, device: torch.device) -> bool:
+    """Whether images are kept on the device: as `place` says (device, stream), or by its free memory (auto)."""
+    if place not in PLACES:
+        raise InputError(f"`pixels` must be one of {', '.join(PLACES)}, not {place}.")
+    if place != "auto":
+        return place == "device"
+    return images * side * side * 3 <= SHARE * free_memory(device)
+
+
+def free_memory(device: torch.device) -> int:
+    """Free bytes of a device; for a CPU those that the system could give without swapping."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    known = Path("/proc/meminfo")
+    if known.is_file():
+        for line in known.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
