@@ -7,20 +7,25 @@ import pytest
 import torch
 from PIL import Image
 
+import tellapart as ta
 from tellapart.core.errors import InputError
 from tellapart.core.files import read_json, write_json
 from tellapart.data.batches import Batches
 from tellapart.data.feature_choice import choose_features
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Caption
 from tellapart.data.sampling import Sampling, draw_epoch, share_of_rank
 from tellapart.data.views import View, Views, sample_views
+from tellapart.data.write_pack import write_pack
 from tellapart.losses import Contrast
 from tellapart.models.matchers.ltd_baseline import LTDBaseline
 from tellapart.objectives.ranking import Ranking
 from tellapart.papers.recipes import find_recipe
+from tellapart.runs.context import context_for
 from tellapart.runs.recipe import Optimiser, Recipe, Stage
 from tellapart.runs.registry import recipe_from_plain, to_plain
+from tellapart.text.vocabulary import Vocabulary
 from tellapart.training.settings import TrainSettings
 from tellapart.training.train import train_recipe
 from tiny_pack import make_tiny_pack
@@ -130,3 +135,37 @@ def test_a_backbone_learns_from_pixels(pack: Pack, tmp_path: Path) -> None:
     name, stem = next(iter(load_backbone(before.backbone, trainable=True).network.named_parameters()))
     learned = [dict(run.model.named_parameters())[f"backbone.network.network.{name}"] for run in runs]
     assert not torch.equal(learned[0], stem) and torch.equal(learned[0], learned[1])
+
+
+def test_squashed_images_are_mirrored_with_the_sides_in_their_captions(pack: Pack, tmp_path: Path) -> None:
+    words = Vocabulary.from_words(["left", "red", "right"])
+    captions = [Caption(row, "red left", ("red", "left"), "train") for row in range(12)]
+    sided = write_pack(tmp_path / "sided", "sided", "", pack.images[:12], captions, words, {})
+    for row in range(12):
+        (sided.folder / sided.images[row].file).write_bytes(pack.image_path(row).read_bytes())
+    batches = Batches(sided, None, views=Views(pixels=16, flip=True, squash=True, swap=True))
+    plain, seen = batches.batch(np.arange(12)), batches.batch(np.arange(12), (5, 0, 0, 0))
+    assert plain.images.pixels is not None and seen.images.pixels is not None
+    mirrored = [int(tokens[2]) == words.ids["right"] for tokens in seen.texts.tokens]
+    assert any(mirrored) and not all(mirrored)
+    assert (plain.texts.tokens[:, 2] == words.ids["left"]).all()
+    for row, is_mirrored in enumerate(mirrored):
+        expected = plain.images.pixels[row].float()
+        found = seen.images.pixels[row].float()
+        torch.testing.assert_close(found, expected.flip(2) if is_mirrored else expected, atol=1.0, rtol=0)
+    again = batches.images_and_captions(np.asarray([7, 3]), np.asarray([3, 7]), (5, 0, 0, 0))
+    assert torch.equal(again.texts.tokens, seen.texts.tokens[[3, 7]])
+
+
+def test_a_run_with_its_own_backbone_can_be_indexed(pack: Pack, tmp_path: Path) -> None:
+    """Such runs were rejected as trained without images, though they see nothing but pixels."""
+    run = train_recipe(backbone_recipe(), TrainSettings(data=pack.folder, out=tmp_path / "run"))
+    matcher = ta.load_matcher(run.folder)
+    vectors = matcher.encode_images([pack.image_path(row) for row in range(4)])
+    context = context_for(run, pack)
+    with torch.no_grad():
+        expected = run.model.encode_image(context.batches.images(np.arange(4))).vectors  # type: ignore[operator]
+    np.testing.assert_allclose(vectors, expected.numpy(), atol=5e-3)
+    index = ta.open_index(tmp_path / "index", matcher=run.folder)
+    index.update(pack.folder)
+    assert len(index) == len(pack.images) and index.search("a red dog", count=1)

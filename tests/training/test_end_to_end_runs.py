@@ -1,5 +1,6 @@
 """End-to-end training on a dozen drawn photos, from a pack to runs that caption and match photos."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tellapart.features.backbones import load_backbone
 from tellapart.models.captioners.transformer import Transformer
 from tellapart.models.matchers.dual_encoder import DualEncoder
 from tellapart.runs import bundled
+from tellapart.runs.run_features import backbone_path
 from tellapart.training.end_to_end.loop import Settings
 from tellapart.training.end_to_end.self_critical import SelfCritical
 from tellapart.training.end_to_end.train import EndToEnd, train_end_to_end
@@ -31,12 +33,28 @@ def test_from_a_pack_to_runs_that_open(photo_world: Path, tmp_path: Path) -> Non
     lines: list[str] = []
     out = train_end_to_end(photo_world / "pack", tmp_path / "runs", SMALL, log=lines.append)
     assert any("contrastive" in line for line in lines) and any("untrue" in line for line in lines)
+    for name in ("matcher", "captioner"):
+        assert json.loads((out / name / "data.json").read_text())["features"]["backbone"] == "backbone.safetensors"
+    out = out.rename(tmp_path / "moved")
+    (out / "backbone.safetensors").unlink()  # each run has its own
     photos = sorted((photo_world / "photos").glob("*.png"))[:2]
     captioner, matcher = ta.load_captioner(out / "captioner"), ta.load_matcher(out / "matcher")
     captions = captioner.caption(photos, attention=True)
     assert captions[0].attention is not None and captions[0].attention.weights.shape[1] == 4
     assert matcher.similarity(photos, ["a red ball", "an unheard-of wörd"]).shape == (2, 2)
     assert captioner.generator.spec == matcher.spec  # one pass of the backbone serves both
+
+
+def test_runs_with_the_path_of_a_backbone_that_moved_still_open(tmp_path: Path) -> None:
+    """Earlier runs hold an absolute path; the file next to them is found after both have moved."""
+    (tmp_path / "runs" / "matcher").mkdir(parents=True)
+    old = tmp_path / "gone" / "backbone.safetensors"
+    with pytest.raises(InputError, match="is not there; copy it"):
+        backbone_path(str(old), tmp_path / "runs" / "matcher")
+    (tmp_path / "runs" / "backbone.safetensors").write_bytes(b"")
+    found = backbone_path(str(old), tmp_path / "runs" / "matcher")
+    assert Path(found) == (tmp_path / "runs" / "backbone.safetensors").resolve()
+    assert backbone_path("efficientnet-lite0", tmp_path) == "efficientnet-lite0"
 
 
 def test_a_file_that_is_no_backbone_is_rejected(tmp_path: Path) -> None:

@@ -10,8 +10,12 @@ from tyro.conf import Positional, arg
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import read_json
+from tellapart.data.add_pixels import add_pixels
 from tellapart.data.feature_store import FeatureStore
-from tellapart.features.extract import extract_features
+from tellapart.data.pack import Pack
+from tellapart.data.store_pixels import store_pixels
+from tellapart.data.stored_pixels import StoredPixels
+from tellapart.features.extract import cores, extract_features
 from tellapart.features.importers.importing import import_features
 from tellapart.features.region_choice import RegionSettings
 from tellapart.inference.feature_spec import run_spec
@@ -23,7 +27,7 @@ SET_BY_LIKE = ("backbone", "kind", "resize", "regions_from", "count", "named", "
 
 @dataclass(frozen=True)
 class ExtractOptions:
-    """Compute features of every image of a pack, or import features that were computed elsewhere."""
+    """Compute features of every image of a pack, import features that were computed elsewhere, or store the images."""
 
     pack: Positional[Annotated[Path, arg(metavar="PACK")]]
     """The pack, as `tellapart prepare` made it."""
@@ -55,6 +59,16 @@ class ExtractOptions:
     imports: Path | None = None
     """Import features instead of computing them: a folder with one .npy or .npz per image, a bottom-up .tsv, an HDF5
     file, or a folder of *_precomp arrays with caps files (which creates the pack if it does not exist)."""
+    store_pixels: int = 0
+    """Instead of features: store the images in the pack as squares of this side in pixels (224, say), for training a
+    backbone on machines without the image files. Images that are stored already are skipped."""
+    pixel_format: Literal["webp", "jpeg"] = "webp"
+    """Format of stored images."""
+    pixel_quality: int = 80
+    """Quality of stored images, 1 to 100."""
+    add_pixels: tuple[Path, ...] = ()
+    """Instead of features: add stored images that arrive in parts, each a folder with images.bin, offsets.npy and
+    ids.npy."""
     batch: int = 0
     """Images per batch. 0: 4 on a CPU, 64 on an accelerator."""
     workers: int = 0
@@ -71,12 +85,31 @@ class ExtractOptions:
 
 
 def extract(options: ExtractOptions) -> tuple[FeatureStore, ...]:
-    """Write the features, print a line for each, return them."""
+    """Write the features, print a line for each, return them; or store or add pixels."""
+    if options.store_pixels or options.add_pixels:
+        _pixels(options)
+        return ()
     stores = _extracted(_like_run(options) if options.like else options)
     for store in stores if options.progress else ():
         rows = "one row" if store.most_rows == 1 else f"up to {store.most_rows} rows"
         print(f"{store.folder}: {store.kind}, {len(store)} images, {rows} of {store.width} each")
     return stores
+
+
+def _pixels(options: ExtractOptions) -> None:
+    """Store the images of the pack, or add parts of stored ones."""
+    pack = Pack(options.pack)
+    for part in options.add_pixels:
+        added = add_pixels(pack, part)
+        if options.progress:
+            print(f"{part}: {added:,} images added")
+    if options.store_pixels:
+        workers = options.workers or cores()
+        how = {"codec": options.pixel_format, "quality": options.pixel_quality}
+        store_pixels(pack, options.store_pixels, **how, workers=workers, progress=options.progress)  # type: ignore[arg-type]
+    if options.progress:
+        found = StoredPixels(pack)
+        print(f"{found.folder}: {int(found.stored.sum()):,} of {len(pack.images):,} images, {found.side} pixels a side")
 
 
 def _extracted(options: ExtractOptions) -> tuple[FeatureStore, ...]:

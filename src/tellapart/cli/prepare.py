@@ -15,6 +15,7 @@ from tellapart.data.pack import Pack
 from tellapart.data.prepare import prepare_pack, stored_words
 from tellapart.data.readers import READERS
 from tellapart.data.readers.source import ReaderOptions
+from tellapart.data.store_pixels import store_pixels
 from tellapart.data.write_pack import check_overwrite
 from tellapart.runs.bundled import run_folder
 from tellapart.search import captioned_photos
@@ -34,7 +35,7 @@ class PrepareOptions:
     built-in data."""
     out: Path
     """The pack to write. It appears when it is complete."""
-    format: Literal["auto", "folder", "coco", "karpathy", "flickr", "posts", "corpus", "index"] = "auto"
+    format: Literal["auto", "folder", "coco", "karpathy", "flickr", "posts", "parts", "corpus", "index"] = "auto"
     """Format of the source; `auto` recognises it."""
     images: Path | None = None
     """Folder of the images. Default: the source itself."""
@@ -82,6 +83,9 @@ class PrepareOptions:
     """Keep images without a caption."""
     nouns: bool = True
     """Mark the nouns of every caption (the column `nouns`)."""
+    store_pixels: int = 0
+    """Also store the images in the pack, as squares of this side in pixels, for training on machines without the image
+    files. 0: do not. `tellapart extract PACK --store-pixels N` adds them later."""
     scene_count: int = 600
     """Number of scenes to draw."""
     scene_size: int = 160
@@ -106,7 +110,10 @@ def _scenes(options: PrepareOptions) -> Pack:
     from tellapart.data.scenes import make_scenes
 
     check_overwrite(options.out, options.overwrite)
-    return make_scenes(options.out, options.scene_count, options.seed, options.scene_size)
+    pack = make_scenes(options.out, options.scene_count, options.seed, options.scene_size)
+    if options.store_pixels:
+        store_pixels(pack, options.store_pixels, progress=not options.json)
+    return pack
 
 
 def _prepared(options: PrepareOptions) -> Pack:
@@ -136,6 +143,7 @@ def _prepared(options: PrepareOptions) -> Pack:
         nouns=options.nouns,
         overwrite=options.overwrite,
         readers={"index": captioned_photos.READER, **READERS},
+        store_side=options.store_pixels,
         progress=not options.json,
     )
 

@@ -10,7 +10,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.progress import Advance
 from tellapart.data.pack_types import NO_IMAGE, Caption, PackImage
 from tellapart.data.readers.source import NO_NUMBER, Skipped, Source, SourceCaption, SourceImage
-from tellapart.images.checking import Check, check_images
+from tellapart.images.checking import Check, Checked, check_images
 from tellapart.images.file_index import ImageFileIndex, NamedFiles
 from tellapart.text.rules import TextRules
 from tellapart.text.vocabulary import Vocabulary
@@ -47,15 +47,21 @@ def assemble(
 ) -> Assembled:
     """The images with a file and the captions with words; everything else is listed as skipped."""
     result = Assembled(root=source.root.resolve(), skipped=list(source.skipped))
-    index = None if not source.images else (NamedFiles if source.by_path else ImageFileIndex)(result.root)
+    index = None
+    if source.images and not source.without_files:
+        index = (NamedFiles if source.by_path else ImageFileIndex)(result.root)
     if isinstance(index, ImageFileIndex) and not index.files:
         raise InputError(f"{source.root} holds no images; give their folder with `images=FOLDER`.")
     if isinstance(index, ImageFileIndex):
         reason = "its name is not UTF-8; rename it"
         result.skipped += [Skipped("bad file name", name, name, reason) for name in sorted(index.misnamed)]
     captioned = _with_words(source, rules, vocabulary, result)
-    placed = _locate(source, splits[0], index, captioned, keep_uncaptioned, result) if index is not None else []
-    checked = check_images([result.root / file for _, _, file in placed], check, advance)
+    if source.without_files:
+        placed = [(image, split, "") for image, split in zip(source.images, splits[0], strict=True)]
+        checked = [Checked(image.width, image.height) for image in source.images]
+    else:
+        placed = _locate(source, splits[0], index, captioned, keep_uncaptioned, result) if index is not None else []
+        checked = check_images([result.root / file for _, _, file in placed], check, advance)
     rows: dict[str, int] = {}
     for (image, split, file), found in zip(placed, checked, strict=True):
         if found.fault:

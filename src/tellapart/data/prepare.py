@@ -9,12 +9,15 @@ from tellapart.core.errors import InputError
 from tellapart.core.files import read_json
 from tellapart.core.paths import OnePath
 from tellapart.core.progress import progress_bar
+from tellapart.data.add_pixels import add_pixels
 from tellapart.data.assemble import assemble
 from tellapart.data.extra_sources import add_corpus, read_extra_detections, read_extra_phrases
 from tellapart.data.pack import Pack
 from tellapart.data.readers import READERS, Reader, recognise
+from tellapart.data.readers.parts import parts_in
 from tellapart.data.readers.source import ReaderOptions
 from tellapart.data.splits import decide_splits, parse_shares
+from tellapart.data.store_pixels import store_pixels
 from tellapart.data.write_pack import check_overwrite
 from tellapart.data.write_prepared import count_vocabulary, drop_unusable_sentences, write_prepared
 from tellapart.images.checking import Check
@@ -44,6 +47,7 @@ def prepare_pack(
     nouns: bool = True,
     overwrite: bool = False,
     readers: Mapping[str, Reader] = READERS,
+    store_side: int = 0,
     progress: bool = False,
 ) -> Pack:
     """The pack written to `out`; its `report` lists what it holds and every item that was left out.
@@ -51,6 +55,7 @@ def prepare_pack(
     format: a name in `readers`, or `auto` to recognise it. entities, detections: a path, `auto` (used if found next
     to the source) or `none`. corpus: a file of sentences without images. rules: text rules, or a preset's name.
     vocabulary: used instead of counting one. split: shares of train, val and test for sources that name no splits.
+    store_side: also store the images in the pack, as squares of this side in pixels; 0: do not.
     """
     source, out, options = Path(source), Path(out), options or ReaderOptions()
     check_overwrite(out, overwrite)
@@ -82,7 +87,7 @@ def prepare_pack(
     vocabulary = vocabulary or count_vocabulary(rules, assembled.captions, detected)
     drop_unusable_sentences(assembled, rules, vocabulary)
     phrases = read_extra_phrases(entities, options.encoding, folder, assembled, rules)
-    return write_prepared(
+    pack = write_prepared(
         out,
         assembled,
         name=read.name,
@@ -94,6 +99,11 @@ def prepare_pack(
         nouns=nouns,
         facts={"source": str(source), "format": form},
     )
+    for part in parts_in(source) if read.without_files else ():
+        add_pixels(pack, part)
+    if store_side:
+        store_pixels(pack, store_side, progress=progress)
+    return pack
 
 
 def stored_words(folder: Path) -> tuple[Vocabulary, TextRules | None]:

@@ -46,7 +46,7 @@ class SquareReader:
         ]
         for job in jobs:
             job.result()
-        return np.frombuffer(memory.buf, np.uint8, len(rows) * side * side * 3).reshape(len(rows), side, side, 3)
+        return _array(memory, len(rows), side)
 
     def close(self) -> None:
         """End the workers and release the shared memory."""
@@ -86,6 +86,12 @@ class SquareReader:
             self._memory = None
 
 
+def _array(memory: SharedMemory, images: int, side: int) -> np.ndarray:
+    """The first images [n, S, S, 3] in shared memory."""
+    assert memory.buf is not None
+    return np.frombuffer(memory.buf, np.uint8, images * side * side * 3).reshape(images, side, side, 3)
+
+
 def _open(folder: Path, side: int) -> None:
     _SQUARES[:] = [Squares(Pack(folder), side)]
 
@@ -93,8 +99,7 @@ def _open(folder: Path, side: int) -> None:
 def _fill(name: str, first: int, rows: np.ndarray, side: int) -> None:
     """Write the squares of some rows into shared memory, from the place `first` on."""
     memory = SharedMemory(name)
-    size = side * side * 3
-    target = np.frombuffer(memory.buf, np.uint8, len(rows) * size, offset=first * size).reshape(-1, side, side, 3)
+    target = _array(memory, first + len(rows), side)[first:]
     for place, row in enumerate(rows.tolist()):
         target[place] = _SQUARES[0].read(row)
     del target

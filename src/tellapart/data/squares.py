@@ -24,7 +24,7 @@ class Squares:
             raise InputError(
                 f"{len(lost)} of {len(rows)} images of {self.pack.folder} have neither stored pixels nor a file, "
                 f"{self.pack.images[lost[0]].id} among them; add the parts that hold them.",
-                Step("prepare", self.pack.folder, add_pixels="PART"),
+                Step("extract", self.pack.folder, add_pixels="PART"),
             )
 
     def read(self, row: int) -> np.ndarray:

@@ -73,7 +73,7 @@ class StoredPixels:
         self.folder = pack.folder / FOLDER
         if not has_pixels(pack):
             raise InputError(
-                f"{pack.folder} has no stored pixels; store them first.", Step("prepare", pack.folder, store_pixels=224)
+                f"{pack.folder} has no stored pixels; store them first.", Step("extract", pack.folder, store_pixels=224)
             )
         self.facts: dict[str, Any] = read_json(self.folder / "pixels.json")
         self.parts = [PixelPart(folder) for folder in part_folders(self.folder)]

@@ -35,7 +35,7 @@ class Views:
     """Mirror half of the images."""
     squash: bool = False
     """Whole images squashed to squares, from the pack's stored pixels where it has them, cropped and mirrored on the
-    device. False: the middle of the image files, read anew for each batch."""
+    device. False: the middle of the image files, read again for each batch."""
     swap: bool = False
     """In captions of mirrored images, "left" and "right" change places."""
 
@@ -84,7 +84,7 @@ def uniform_numbers(seed: Sequence[int], rows: np.ndarray, count: int) -> np.nda
         for part in seed:
             state = _mixed(state * np.uint64(31) + np.uint64(part))
         keys = _mixed(rows.astype(np.uint64) + state)[:, None] + np.arange(1, count + 1, dtype=np.uint64) * GOLDEN
-        return (_mixed(keys) >> np.uint64(11)).astype(np.float64) / 2**53
+        return np.asarray((_mixed(keys) >> np.uint64(11)).astype(np.float64) / 2**53)
 
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -35,7 +35,7 @@ def enable_checkpointing(backbone: Backbone) -> None:
     if isinstance(network, EfficientNetLite):
         network.blocks = Checkpointed(*network.blocks)  # the same names of weights
     elif isinstance(network, TokensToMap) and hasattr(network.model, "gradient_checkpointing_enable"):
-        network.model.gradient_checkpointing_enable()
+        network.model.gradient_checkpointing_enable()  # type: ignore[operator]
     elif isinstance(network, TimmFeatures):
         network.model.set_grad_checkpointing()
     else:

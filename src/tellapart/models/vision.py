@@ -76,7 +76,7 @@ def with_vision(vision: Vision, build: Callable[[ModelInputs], nn.Module], input
     model = build(ModelInputs(inputs.vocabulary, backbone.width, rows, inputs.load_pretrained))
     if not any(hasattr(type(model), name) for name in READS_IMAGES[:-1]):
         raise InputError(f"{type(model).__name__} reads no images, so it cannot learn with a backbone.")
-    model.__class__ = _extended(type(model))
+    model.__class__ = _extended(type(model))  # type: ignore[arg-type]
     model.vision = backbone
     return model
 

@@ -26,7 +26,9 @@ def on_pixels(recipe: Recipe, vision: Vision | None = None) -> Recipe:
     if recipe.features == NO_FEATURES:
         raise InputError(f"The recipe '{recipe.name}' reads no features, so no backbone can take their place.")
     chosen = _of_kind(vision or Vision(), recipe.features)
-    stages = (stage if stage.model is None else replace(stage, vision=chosen) for stage in recipe.stages)
+    stages = (
+        _without_regions(stage if stage.model is None else replace(stage, vision=chosen)) for stage in recipe.stages
+    )
     return replace(
         recipe,
         name=recipe.name + SUFFIX,
@@ -35,6 +37,11 @@ def on_pixels(recipe: Recipe, vision: Vision | None = None) -> Recipe:
         features=NO_FEATURES,
         expected="",
     )
+
+
+def _without_regions(stage: Stage) -> Stage:
+    """Grounding is measured over stored regions; without them the captions themselves validate a stage."""
+    return replace(stage, evaluation="captions") if stage.evaluation == "grounding" else stage
 
 
 def resolved(recipe: Recipe) -> Recipe:

@@ -68,6 +68,9 @@ def build_model(stage: Stage, inputs: ModelInputs) -> nn.Module:
     if stage.vision is not None:
         return with_vision(stage.vision, stage.model.build, inputs)
     model: nn.Module = stage.model.build(inputs)
+    inside = getattr(model, "backbone", None)
+    if isinstance(inside, TrainableBackbone) and stage.sampling.pixels:
+        inside.network.preprocessing = replace(inside.network.preprocessing, size=stage.sampling.pixels)
     return model
 
 

@@ -40,7 +40,7 @@ def check_start(start: str, pack: Pack, store: FeatureStore | None, sees_pixels:
             f"{pack.folder} has another vocabulary than {start}; prepare it again with that one.",
             Step("prepare", "SOURCE", out="PACK", vocabulary_from=start),
         )
-    if sees_pixels:  # through a backbone of its own: features on disk do not matter
+    if sees_pixels:  # features on disk do not matter then
         return
     theirs = run_features(read_json(folder / "data.json"), folder)
     ours = None if store is None else store.facts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tellapart.core.errors import InputError
-from tellapart.data.readers import coco, corpus, flickr, folder, karpathy, posts
+from tellapart.data.readers import coco, corpus, flickr, folder, karpathy, parts, posts
 from tellapart.data.readers.source import ReaderOptions, Source
 
 
@@ -26,6 +26,7 @@ READERS: dict[str, Reader] = {
     "coco": Reader(coco.recognise, coco.read, "captions_*.json, one file per split"),
     "flickr": Reader(flickr.recognise, flickr.read, "*.token.txt with split lists"),
     "posts": Reader(posts.recognise, posts.read, "insta-caption-*.json or posts.jsonl, one caption per image"),
+    "parts": Reader(parts.recognise, parts.read, "captions.json next to folders of stored pixels"),
     "folder": Reader(folder.recognise, folder.read, "images with a CSV, TSV or JSONL, or with one .txt each"),
     "corpus": Reader(corpus.recognise, corpus.read, "sentences without images, .txt or .txt.gz"),
 }

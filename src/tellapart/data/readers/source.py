@@ -81,6 +81,8 @@ class Source:
     skipped: list[Skipped] = field(default_factory=list)
     by_path: bool = False
     """Image names are paths from `root`: they are not searched for, and other files there are ignored."""
+    without_files: bool = False
+    """The images have no files: their pixels are stored in the pack."""
 
     def skip(self, kind: str, item: str, where: str, reason: str) -> None:
         """List an item as skipped."""

@@ -64,7 +64,8 @@ class PixelBackbone(nn.Module):
             load_tuned_weights(self.network, start)
         own = self.network.preprocessing
         self.network.preprocessing = replace(own, size=pixels or own.size)
-        self.width, self.pooled, self.frozen_norms, self.half = self.network.width, pooled, frozen_norms, half
+        self.width, self.pooled, self.frozen_norms = self.network.width, pooled, frozen_norms
+        self.in_half = half
         if checkpointing:
             enable_checkpointing(self.network)
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -103,7 +104,7 @@ class PixelBackbone(nn.Module):
 
     def _see(self, images: Images, pixels: Tensor) -> Images:
         kind = pixels.device.type
-        half = torch.is_autocast_enabled(kind) or (self.half and kind == "cuda")
+        half = torch.is_autocast_enabled(kind) or (self.in_half and kind == "cuda")
         with torch.autocast(kind, torch.bfloat16, enabled=half, cache_enabled=not recording()):
             values = self.network.normalise(pixels).contiguous(memory_format=torch.channels_last)
             # `forward` in eval mode: a call would use the compiled network.
