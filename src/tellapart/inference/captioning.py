@@ -71,7 +71,7 @@ class PhotoCaptioner:
         batch_size: int = 32,
         progress: bool = False,
     ) -> Caption | list[Caption]:
-        """One Caption for one image, a list for many; an unreadable image raises an Error.
+        """One Caption for one image, a list for many (empty for none); an unreadable image raises an Error.
 
         against: a folder, or images. Each caption then distinguishes its image from the most similar of these.
         neighbours: how many of them. weight: 0 for the likeliest caption, 1 for the most distinctive.
