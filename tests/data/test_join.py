@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from tellapart.data.feature_store import FeatureStore
 from tellapart.data.join import CorpusFilter, filter_corpus, join_unpaired
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import Sampling, draw_epoch
+from tellapart.data.write_pack import write_pack
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.vocabulary import Vocabulary
 from unpaired_packs import SENTENCES, corpus_pack, image_pack
@@ -173,3 +175,21 @@ def test_wrong_packs_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             join_unpaired(first, second, target)
+
+
+def test_words_are_counted_as_the_corpus_was_prepared(tmp_path: Path) -> None:
+    """`prepare --rules r2m` keeps words seen 15 times; `join` must not let in those seen 5 times again."""
+    often = ("a small dog runs over the wide green field",) * 15
+    rarely = ("a small dog chases the quick brown fox today",) * 6
+    corpus = corpus_pack(tmp_path / "corpus", often + rarely)
+    prepared = write_pack(
+        tmp_path / "prepared", "corpus", "", [], list(corpus.captions), corpus.vocabulary, {"min_count": 15}
+    )
+    filters = CorpusFilter(most_unknown=1.0)
+    words = join_unpaired(image_pack(tmp_path / "a"), prepared, tmp_path / "c", filters=filters).pack.vocabulary.ids
+    assert "dog" in words and "field" in words and "quick" not in words
+    joined = join_unpaired(
+        image_pack(tmp_path / "d"), prepared, tmp_path / "e", filters=replace(filters, least_count=5)
+    ).pack
+    assert "quick" in joined.vocabulary.ids
+    assert joined.manifest["rules"]["unpaired"]["filters"]["least_count"] == 5

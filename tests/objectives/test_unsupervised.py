@@ -1,5 +1,7 @@
 """R2M's objectives: values, gradients, and a corpus small enough to learn by heart."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from tellapart.data.concepts_column import IMAGE_CONCEPTS, IMAGE_SCORES, SENTENC
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.join import CorpusFilter, join_unpaired
 from tellapart.data.pack import Pack
+from tellapart.data.pack_types import Split
 from tellapart.losses.hinge import HardestNegativeHinge
 from tellapart.losses.unmasked_hinge import UnmaskedHinge
 from tellapart.models.captioners.r2m import R2M
@@ -20,6 +23,7 @@ from tellapart.models.inputs import ModelInputs
 from tellapart.objectives.concept_gan import ConceptGan, discounted
 from tellapart.objectives.concepts_to_sentence import ConceptsToSentence
 from tellapart.objectives.context import Context
+from tellapart.objectives.pseudo_captions import PseudoCaptions
 from tellapart.objectives.r2m_parts import SquaredDistance, greedy_captions
 from tellapart.objectives.visual_alignment import VisualAlignment
 from unpaired_packs import SENTENCES, corpus_pack, image_pack
@@ -306,3 +310,166 @@ def test_training_reads_concepts_in_random_order(
     read.clear()
     objective(batch)
     assert torch.equal(read[0], given)
+
+
+def test_v_is_not_dropped_out(context: Context) -> None:
+    """As released, the decoder reads v whole and reconstruction aims at it whole; the setting of before drops elements
+    of it (of length one again), so that two passes differ."""
+    concepts = images(context).images.columns[IMAGE_CONCEPTS]
+    torch.manual_seed(0)
+    dropped = R2M(width=32, key_width=16, value_width=16, dropout=0.5).build(context.inputs).train()
+    assert (dropped.encode(concepts)[0] == 0).any()
+    whole = R2M(width=32, key_width=16, value_width=16, dropout=0.5, vector_dropout=False).build(context.inputs)
+    assert (whole.train().encode(concepts)[0] != 0).all()  # the input words are dropped still
+    assert not torch.equal(whole.encode(concepts), whole.encode(concepts))
+
+
+def test_equation_10_is_a_sum_over_a_sentences_words(context: Context) -> None:
+    """The mean over words times the words per sentence, END among them."""
+    model = SMALL.build(context.inputs).eval()
+    batch = sentences(context)
+    released = ConceptsToSentence().build(model, context).eval()(batch)["loss"]
+    printed = ConceptsToSentence(words="sum").build(model, context).eval()(batch)["loss"]
+    words = sum(len(text.split()) + 1 for text in SENTENCES) / len(SENTENCES)
+    assert printed.item() == pytest.approx(released.item() * words, rel=1e-5)
+    with pytest.raises(InputError, match="'mean' or 'sum'"):
+        ConceptsToSentence(words="other").build(model, context)
+
+
+def test_a_concept_is_paid_at_its_first_mention(context: Context) -> None:
+    """Image 0 shows a horse (0.9) and a person (0.8). "man" and "woman" are the same person, the second horse no
+    other."""
+    ids = context.pack.vocabulary.ids
+    found = context.batches.images(np.asarray([0]))
+    tokens = torch.tensor([[ids["man"], ids["horse"], ids["woman"], ids["horse"], ids["man"], 2]])
+    concepts, scores = found.columns[IMAGE_CONCEPTS].long(), found.columns[IMAGE_SCORES]
+    model = SMALL.build(context.inputs)
+    once = ConceptGan(every_mention=False).build(model, context).concept_rewards(tokens, concepts, scores)
+    assert once[0].tolist() == pytest.approx([0.8, 0.9, 0, 0, 0, 0])
+    always = ConceptGan().build(model, context).concept_rewards(tokens, concepts, scores)
+    assert always[0].tolist() == pytest.approx([0.8, 0.9, 0.8, 0.9, 0.8, 0])
+
+
+def test_the_critic_learns_first(context: Context) -> None:
+    torch.manual_seed(0)
+    model = SMALL.build(context.inputs)
+    objective = ConceptGan(critic_width=16, longest=6, critic_first=1).build(model, context).train()
+    objective(images(context))["loss"].backward()
+    assert not model.predict.weight.grad.any() and objective.critic.judge.weight.grad.any()
+    objective(images(context))["loss"].backward()
+    assert model.predict.weight.grad.any()
+
+
+def test_validation_of_rewards_is_the_reward_per_word(context: Context) -> None:
+    """Deterministic, without a step counted, and less for a captioner that earns more."""
+    torch.manual_seed(0)
+    objective = ConceptGan(critic_width=16, longest=6).build(SMALL.build(context.inputs), context).eval()
+    first, second = objective(images(context)), objective(images(context))
+    assert torch.equal(first["loss"], second["loss"]) and int(objective.steps) == 0
+    batch = images(context)
+    concepts, scores = objective.concepts_and_scores(batch.images)
+    vectors = objective.model.encode(concepts)
+    said = greedy_captions(objective.model, vectors, batch.images, 6)[:, 1:]
+    total = 0.0
+    with torch.no_grad():
+        logits, gist = objective.critic(said)
+        paid = objective.concept_rewards(said, concepts, scores)
+        for row in range(6):
+            for time in range(int((said[row] != 0).sum())):
+                total += float(logits[row, time].sigmoid().log()) + 10 * float(paid[row, time])
+            total -= 0.2 * float((vectors[row] - gist[row]).pow(2).sum())
+    assert first["loss"].item() == pytest.approx(-total / int((said != 0).sum()), rel=1e-4)
+
+
+def test_an_image_captioner_learns_what_concepts_lead_to(context: Context) -> None:
+    torch.manual_seed(0)
+    teacher = SMALL.build(context.inputs)
+    context.models["words"] = teacher
+    model = replace(SMALL, image_input=True).build(context.inputs)
+    objective = PseudoCaptions("words", longest=5).build(model, context).train()
+    assert not teacher.training
+    optimiser = torch.optim.Adam(model.parameters(), 1e-2)
+    batch = images(context)
+    losses = []
+    for _ in range(60):
+        optimiser.zero_grad()
+        loss = objective(batch)["loss"]
+        loss.backward()
+        optimiser.step()
+        losses.append(float(loss.detach()))
+    assert losses[-1] < 0.3 * losses[0] and all(weight.grad is None for weight in teacher.parameters())
+    with pytest.raises(InputError, match=r"model\.image_input=true"):
+        PseudoCaptions("words").build(SMALL.build(context.inputs), context)
+
+
+def made_images(context: Context, count: int = 24) -> tuple[Context, Batch]:
+    """Images of one or two concepts each, whose features are those concepts through a random map: what a backbone would
+    see."""
+    random = np.random.default_rng(0)
+    names = [
+        context.pack.vocabulary.ids[name] for name in ("horse", "person", "dog", "frisbee", "bench", "cat", "boat")
+    ]
+    rows = np.zeros((count, 5), np.int64)
+    for row in range(count):
+        rows[row, :2] = random.choice(names, 2, replace=False)
+    seen = np.zeros((count, len(names)), np.float32)
+    for row in range(count):
+        seen[row, [names.index(name) for name in rows[row, :2]]] = 1
+    features = torch.from_numpy(seen @ random.standard_normal((len(names), 6)).astype(np.float32))
+
+    class Drawn:
+        """Batches of the made images."""
+
+        def images(self, some: np.ndarray) -> Images:
+            """Features and concepts."""
+            columns = {IMAGE_CONCEPTS: torch.from_numpy(rows[some])}
+            return Images(features[some].unsqueeze(1), torch.ones(len(some), 1, dtype=torch.bool), columns=columns)
+
+    class Rows:
+        """A pack's splits."""
+
+        def split(self, name: str) -> Split:
+            """All but the last six images train."""
+            places = np.arange(count)
+            return Split(places[:-6] if name == "train" else places[-6:], np.zeros(0, np.int64))
+
+    made = replace(context, pack=Rows(), batches=Drawn())  # type: ignore[arg-type]
+    whole = Drawn().images(np.arange(count))
+    nothing = context.batches.texts(np.zeros(0, np.int64))
+    none = torch.zeros(0, dtype=torch.long)
+    return made, Batch(whole, nothing, none, torch.arange(count), none)
+
+
+def test_a_fitted_projection_puts_images_near_their_concepts(context: Context) -> None:
+    """Random, v^ has nothing to do with v; fitted without captions, it is close to v on images that it never saw."""
+    torch.manual_seed(0)
+    made, batch = made_images(context)
+    model = SMALL.build(made.inputs).eval()
+    closeness = {}
+    for kind in ("random", "fitted"):
+        objective = VisualAlignment(image_projection=kind).build(model, made)
+        seen = torch.nn.functional.normalize(batch.images.pooled() @ objective.projection + objective.shift, dim=1)
+        wanted = model.encode(batch.images.columns[IMAGE_CONCEPTS])
+        closeness[kind] = float((seen * wanted).sum(1)[-6:].mean().detach())
+    assert closeness["fitted"] > 0.8 > 0.4 > closeness["random"]
+    with pytest.raises(InputError, match="image_projection must be one of"):
+        VisualAlignment(image_projection="other").build(model, made)
+
+
+def test_the_fitted_matching_loss_falls_below_that_of_a_constant(context: Context) -> None:
+    """A constant v~ costs two margins. Captions that reconstruct v cost less where v^ is near v, and find their
+    image."""
+    torch.manual_seed(0)
+    made, batch = made_images(context)
+    model = SMALL.build(made.inputs).eval()
+    objective = VisualAlignment(image_projection="fitted", longest=5).build(model, made).eval()
+    wanted = model.encode(batch.images.columns[IMAGE_CONCEPTS]).detach()
+    model.reconstruct = lambda hidden, lengths: wanted[:1].expand(len(hidden), -1)  # type: ignore[method-assign]
+    constant = objective(batch)
+    assert constant["matching"].item() >= 0.4 - 1e-6 and constant["retrieval"].item() == 0
+    kept = torch.unique(batch.images.columns[IMAGE_CONCEPTS].sort(1).values, dim=0, return_inverse=True)[1]
+    first = torch.tensor([int((kept == group).nonzero()[0]) for group in range(int(kept.max()) + 1)])  # each set once
+    some = Batch(batch.images.select(first), batch.texts, batch.owner, first, batch.caption_rows)
+    model.reconstruct = lambda hidden, lengths: 3 * wanted[first]  # type: ignore[method-assign]
+    found = objective(some)
+    assert found["matching"].item() < 0.4 and found["retrieval"].item() > 50

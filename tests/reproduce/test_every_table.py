@@ -132,7 +132,7 @@ def expected_columns(table: Table, row: Row) -> list[Column]:
     unmeasured = OPTIONAL | TOO_FEW
     stages = row_recipe(row).stages
     if not stages:
-        unmeasured |= {"seconds"}
+        unmeasured |= {"seconds", "parameters"}
     elif not isinstance(stages[-1].model, SCAN):
         unmeasured |= {column.name for column in KEPT_TO}
     # A row's log has only the figures of its own loss.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from tellapart.data.pack_types import NO_IMAGE, Caption
 from tellapart.data.shared_features import share_features
 from tellapart.data.write_pack import check_overwrite, write_pack
 from tellapart.text.concepts import ConceptDictionary
+from tellapart.text.rules import TextRules
 from tellapart.text.vocabulary import Vocabulary
 
 SCORED_SPLIT = "test"
@@ -39,8 +40,9 @@ class CorpusFilter:
     """Drop sentences with a larger share of words outside the vocabulary."""
     needs_concept: bool = True
     """Drop sentences without a visual concept."""
-    least_count: int = 5
-    """Smallest number of occurrences in the corpus of a word in the vocabulary."""
+    least_count: int | None = None
+    """Smallest number of occurrences in the corpus of a word in the vocabulary. Default: as the corpus was prepared (15
+    with the rules r2m)."""
     held_out: float = 0.01
     """Share of the corpus to use as `val` if the corpus has no `val`."""
 
@@ -72,11 +74,11 @@ def join_unpaired(
     """
     folder = Path(out)
     dictionary = dictionary or ConceptDictionary.coco()
-    filters = filters or CorpusFilter()
+    filters = _with_count(filters or CorpusFilter(), corpus)
     _check_packs(images, corpus, folder)
     check_overwrite(folder, overwrite)
     check_concepts(images, most)
-    vocabulary = corpus_vocabulary(corpus, dictionary, filters.least_count)
+    vocabulary = corpus_vocabulary(corpus, dictionary, filters.least_count or 1)
     kept, counts = filter_corpus(corpus, vocabulary, dictionary, filters)
     if not kept.any():
         raise InputError(
@@ -100,6 +102,12 @@ def join_unpaired(
         share_features(images, partial)
         report = annotate_concepts(pack, dictionary, least_score, most)
     return Joined(Pack(folder), report, counts)
+
+
+def _with_count(filters: CorpusFilter, corpus: Pack) -> CorpusFilter:
+    """The filters with a smallest count: their own, or the one that the corpus was prepared with."""
+    prepared = int(corpus.manifest.get("rules", {}).get("min_count", TextRules.min_count))
+    return replace(filters, least_count=prepared if filters.least_count is None else filters.least_count)
 
 
 def corpus_vocabulary(corpus: Pack, dictionary: ConceptDictionary, least_count: int) -> Vocabulary:

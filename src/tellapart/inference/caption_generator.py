@@ -104,7 +104,7 @@ def open_caption_generator(folder: Path | str, device: torch.device | str = "cpu
     run = open_run(folder, device=device)
     if not isinstance(run.model, Captioner):
         raise InputError(f"{run.folder} is a {run.recipe.name} run, not a captioner; give a captioner's run.")
-    if isinstance(run.model, R2MModel):
+    if isinstance(run.model, R2MModel) and run.model.see is None:
         raise InputError(
             f"{run.folder} captions images by concepts that a detector found in them, and photos have none. Prepare "
             "them with detections and join them with sentences, as for training; a report shows captions.",

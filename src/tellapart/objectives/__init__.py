@@ -3,7 +3,7 @@
 Matchers: `ranking.py`, `latent_target.py` (LTD), `input_target.py` (ITD). Captioners: `likelihood.py`,
 `reference_contrast.py` (CL), `introspection.py` (IL), `adversarial.py` (GAN), `distillation.py` (POS-SCAN),
 `self_critical.py` (SCST). Without paired captions: `concepts_to_sentence.py`, `visual_alignment.py` (R2M),
-`concept_gan.py` (UC-GAN).
+`concept_gan.py` and `pseudo_captions.py` (UC-GAN).
 """
 
 from typing import Any
@@ -16,6 +16,7 @@ from tellapart.objectives.input_target import InputTarget
 from tellapart.objectives.introspection import Introspection
 from tellapart.objectives.latent_target import LatentTarget
 from tellapart.objectives.likelihood import Likelihood
+from tellapart.objectives.pseudo_captions import PseudoCaptions
 from tellapart.objectives.ranking import Ranking
 from tellapart.objectives.reference_contrast import ReferenceContrastLearning
 from tellapart.objectives.self_critical import SelfCritical
@@ -33,5 +34,6 @@ OBJECTIVES: dict[str, Any] = {
     "ranking": Ranking,
     "concept-gan": ConceptGan,
     "concepts-to-sentence": ConceptsToSentence,
+    "pseudo-captions": PseudoCaptions,
     "visual-alignment": VisualAlignment,
 }

@@ -2,8 +2,9 @@
 
 A critic reads sentences. The captioner is rewarded for words that the critic takes for human (adversarial), for words
 that name a detected concept (concept), and for captions from which the critic reconstructs the image's vector
-(reconstruction). Encoder and decoder are those of R2M. Captioner and critic learn in one step: sampled words pass no
-gradient, so the policy gradient and the critic's losses are independent.
+(reconstruction). The decoder is R2M's; with `R2M(image_input=True)` the captioner reads the image's features, as
+published. Captioner and critic learn in one step: sampled words pass no gradient, so the policy gradient and the
+critic's losses are independent.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from torch.nn import functional
 
 from tellapart.core.errors import InputError
 from tellapart.core.fields import renamed
-from tellapart.core.types import Batch, Texts
+from tellapart.core.types import Batch, Images, Texts
 from tellapart.data.concepts_column import IMAGE_CONCEPTS, IMAGE_SCORES, stored_dictionary
-from tellapart.data.sampling import split_rows
+from tellapart.data.sampling import LATER, split_rows
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.models.captioners.r2m import R2MModel
 from tellapart.models.captioners.teacher_forcing import predictions_from_state
@@ -51,6 +52,11 @@ class ConceptGan:
     """Most words of a caption generated in training."""
     critic_width: int = 512
     """Width of the critic."""
+    every_mention: bool = field(default=True, metadata=LATER)
+    """True: every word that names a concept is rewarded, so that repeating it pays. False, as published: the first
+    mention of a concept alone."""
+    critic_first: int = field(default=0, metadata=LATER)
+    """Steps in which only the critic learns, before its rewards teach the captioner."""
 
     def build(self, model: nn.Module, context: Context) -> ConceptGanObjective:
         """The objective that trains `model`."""
@@ -69,6 +75,7 @@ class ConceptGanObjective(nn.Module):
     """See `ConceptGan`."""
 
     concept_of: Tensor
+    steps: Tensor
 
     def __init__(
         self,
@@ -85,14 +92,41 @@ class ConceptGanObjective(nn.Module):
         self.loss = WordCrossEntropy()
         self.sentences, self.batches = sentences, context.batches
         self.register_buffer("concept_of", concept_of)
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
-        """The loss and values to log."""
+        """The loss and values to log. In eval mode the loss is minus the mean reward per word of greedy captions, which
+        can select an epoch; the loss of training cannot."""
+        return self.training_values(batch) if self.training else self.validation_values(batch)
+
+    @torch.no_grad()
+    def validation_values(self, batch: Batch) -> dict[str, Tensor]:
+        """Minus the reward per word of greedy captions, and concepts named per caption."""
         images = batch.images
+        concepts, scores = self.concepts_and_scores(images)
+        vectors = self.vectors(images, concepts)
+        tokens = greedy_captions(self.model, vectors, images, self.config.longest)[:, 1:]
+        rewards = self.rewards(tokens, concepts, scores, vectors)
+        named = self.concept_rewards(tokens, concepts, scores).sum(1).mean()
+        return {"loss": -rewards.sum() / (tokens != PAD).sum(), "concepts": named}
+
+    def concepts_and_scores(self, images: Images) -> tuple[Tensor, Tensor]:
+        """Concepts [I, k] of images and the detector's scores of them [I, k]."""
         concepts = concept_column(images.columns, IMAGE_CONCEPTS).long()
-        scores = images.columns.get(IMAGE_SCORES, torch.ones_like(concepts, dtype=torch.float32))
-        order = shuffled(concepts) if self.training else concepts
-        vectors = self.model.encode(order)  # [I, d]
+        return concepts, images.columns.get(IMAGE_SCORES, torch.ones_like(concepts, dtype=torch.float32))
+
+    def vectors(self, images: Images, concepts: Tensor) -> Tensor:
+        """What the captioner reads of each image [I, d]: its features, or its concepts in random order."""
+        if self.model.see is not None:
+            return self.model.encode_images(images)
+        return self.model.encode(shuffled(concepts) if self.training else concepts)
+
+    def training_values(self, batch: Batch) -> dict[str, Tensor]:
+        """Losses of captioner and critic."""
+        images = batch.images
+        self.steps += 1
+        concepts, scores = self.concepts_and_scores(images)
+        vectors = self.vectors(images, concepts)  # [I, d]
         with torch.no_grad():
             start = self.model.begin(vectors)
             drawn = sample(StartedCaptioner(self.model, start), images, max_words=self.config.longest).tokens  # type: ignore[arg-type]
@@ -107,7 +141,10 @@ class ConceptGanObjective(nn.Module):
         adversary, rebuilding, gist = self.critic_losses(drawn, texts.tokens[:, 1:], vectors.detach())
         again = predictions_from_state(self.model, self.model.begin(gist), texts.tokens)
         repeating = self.loss(again.logits, again.targets)
-        loss = policy + self.config.sentence_weight * repeating + adversary + self.config.image_weight * rebuilding
+        # Multiplied by zero, not skipped: with several processes every parameter needs a gradient.
+        active = 1.0 if int(self.steps) > self.config.critic_first else 0.0
+        captioner = policy + self.config.sentence_weight * repeating
+        loss = active * captioner + adversary + self.config.image_weight * rebuilding
         named = self.concept_rewards(drawn, concepts, scores).sum(1).mean()
         return {
             "loss": loss,
@@ -123,22 +160,32 @@ class ConceptGanObjective(nn.Module):
         return self.batches.texts(self.sentences[torch.randint(len(self.sentences), (count,)).numpy()])
 
     def concept_rewards(self, tokens: Tensor, concepts: Tensor, scores: Tensor) -> Tensor:
-        """Concept rewards [I, T]: the detector's score of the concept that each word names, 0 for other words."""
+        """Concept rewards [I, T]: the detector's score of the concept that each word names, 0 for other words, and for
+        concepts named before unless `every_mention`."""
         named = self.concept_of[tokens]  # [I, T]
         hits = (named.unsqueeze(2) == concepts.unsqueeze(1)) & (named != PAD).unsqueeze(2)  # [I, T, k]
+        if not self.config.every_mention:
+            hits = hits & (hits.cumsum(1) == 1)
         return (hits * scores.unsqueeze(1)).amax(2)
 
     def returns(self, tokens: Tensor, concepts: Tensor, scores: Tensor, vectors: Tensor) -> Tensor:
         """The discounted sum of this and later words' rewards, plus the caption's reconstruction reward [I, T]."""
+        words, reconstruction = self.word_and_caption_rewards(tokens, concepts, scores, vectors)
+        return (discounted(words, self.config.discount) + reconstruction) * (tokens != PAD)
+
+    def rewards(self, tokens: Tensor, concepts: Tensor, scores: Tensor, vectors: Tensor) -> Tensor:
+        """The sum of all rewards of each caption [I]."""
+        words, reconstruction = self.word_and_caption_rewards(tokens, concepts, scores, vectors)
+        return words.sum(1) + reconstruction.squeeze(1)
+
+    def word_and_caption_rewards(
+        self, tokens: Tensor, concepts: Tensor, scores: Tensor, vectors: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Adversarial and concept rewards of words [I, T], 0 for padding, and the reconstruction reward [I, 1]."""
         logits, gist = self.critic(tokens)
-        real = tokens != PAD
-        rewards = functional.logsigmoid(logits) + self.config.concept_weight * self.concept_rewards(
-            tokens, concepts, scores
-        )
-        total = discounted(rewards * real, self.config.discount)
-        reconstruction = -self.config.image_weight * (vectors - gist).pow(2).sum(1, keepdim=True)  # [I, 1]
-        result: Tensor = (total + reconstruction) * real
-        return result
+        named = self.config.concept_weight * self.concept_rewards(tokens, concepts, scores)
+        reconstruction = -self.config.image_weight * (vectors - gist).pow(2).sum(1, keepdim=True)
+        return (functional.logsigmoid(logits) + named) * (tokens != PAD), reconstruction
 
     def policy(self, vectors: Tensor, drawn: Tensor, advantage: Tensor) -> Tensor:
         """REINFORCE: minus the mean over words of advantage times log-probability, a scalar."""

@@ -6,14 +6,16 @@ images; the same with `reconstruction=1`. No stage reads a caption of an image.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor, nn
 
 from tellapart.core.distributed import global_mean
+from tellapart.core.errors import InputError
 from tellapart.core.types import Batch
 from tellapart.data.concepts_column import SENTENCE_CONCEPTS
+from tellapart.data.sampling import LATER
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.models.captioners.r2m import R2MModel
 from tellapart.models.captioners.teacher_forcing import at_words
@@ -34,6 +36,9 @@ class ConceptsToSentence:
     """Label smoothing; the paper has none."""
     distance: str = "sum"
     """sum: L_rec is the squared length of v - v~, as printed; mean: over the width, as released (512 times smaller)."""
+    words: str = field(default="mean", metadata=LATER)
+    """mean: L_XE is the mean over all words of a batch, as released. sum: over a sentence's words, then the mean over
+    sentences, as Eq. 10 is printed; next to L_rec it then weighs as many times more as a sentence has words."""
 
     def build(self, model: nn.Module, context: Context) -> ConceptsToSentenceObjective:
         """The objective that trains `model`."""
@@ -45,6 +50,8 @@ class ConceptsToSentenceObjective(Recordable):
 
     def __init__(self, config: ConceptsToSentence, model: R2MModel) -> None:
         super().__init__()
+        if config.words not in ("mean", "sum"):
+            raise InputError(f"words must be 'mean' or 'sum', not '{config.words}'.")
         self.config, self.model = config, model
         self.loss = WordCrossEntropy(config.smoothing)
         self.rebuilding = SquaredDistance(config.distance)
@@ -57,7 +64,7 @@ class ConceptsToSentenceObjective(Recordable):
         hidden = self.model.read(self.model.begin(vectors), tokens).hidden  # [C, T - 1, S d]
         mask = tokens[:, 1:] != PAD
         words = self.loss.per_word(self.model.logits(at_words(hidden, mask)), at_words(tokens[:, 1:], mask))
-        likelihood = global_mean(words.sum(), mask.sum())
+        likelihood = global_mean(words.sum(), mask.sum() if self.config.words == "mean" else len(tokens))  # Eq. 10
         if self.config.reconstruction == 0:
             return {"loss": likelihood}
         rebuilt = self.model.reconstruct(hidden, batch.texts.lengths)  # v~^S [C, d]

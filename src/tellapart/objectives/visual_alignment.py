@@ -16,9 +16,11 @@ from tellapart.data.concepts_column import IMAGE_CONCEPTS
 from tellapart.data.sampling import LATER
 from tellapart.losses.hinge import HardestNegativeHinge
 from tellapart.losses.unmasked_hinge import UnmaskedHinge
+from tellapart.metrics.retrieval.self_retrieval import self_retrieval_ranks
 from tellapart.models.captioners.r2m import R2MModel
 from tellapart.models.layers.concept_encoder import shuffled
 from tellapart.objectives.context import Context
+from tellapart.objectives.project_images import project_images
 from tellapart.objectives.r2m_parts import SquaredDistance, check_r2m, concept_column, greedy_captions
 from tellapart.text.vocabulary import PAD
 
@@ -30,7 +32,8 @@ class VisualAlignment:
     """Unsupervised learning on images (Eqs. 12, 13): L_M^I + gamma L_rec^I.
 
     The model generates a caption of each image greedily. Its words are constants: the gradient flows through the
-    memories alone. The image's vector v^ is a fixed random projection of its pooled features.
+    memories alone. The image's vector v^ is a fixed projection of its pooled features. Vectors that have nothing to do
+    with each other cost two margins, 0.4, and so does a constant.
     """
 
     margin: float = 0.2
@@ -46,6 +49,10 @@ class VisualAlignment:
     anchor: float = field(default=0.0, metadata=LATER)
     """Weight of KL(p before this stage || p now) at every generated word (not in the paper). It keeps captions
     grammatical, which images alone do not."""
+    image_projection: str = field(default="random", metadata=LATER)
+    """Projection of image features to v^. random: as released; features and concepts then share no space, so that
+    L_M^I teaches only to remember training images. fitted: to v of the images' concepts (`fit_projection`), without
+    captions."""
     compat: str = "paper"
     """paper: the triplets of Eq. 12; code: as released, with the pair among its own negatives (`UnmaskedHinge`)."""
 
@@ -55,15 +62,17 @@ class VisualAlignment:
             raise InputError(
                 "Visual alignment compares images by their features; extract features for this pack first."
             )
-        return VisualAlignmentObjective(self, check_r2m(model), context.inputs.feature_width)
+        projection = project_images(self.image_projection, self.projection_seed, check_r2m(model), context)
+        return VisualAlignmentObjective(self, check_r2m(model), projection)
 
 
 class VisualAlignmentObjective(nn.Module):
     """See `VisualAlignment`."""
 
     projection: Tensor
+    shift: Tensor
 
-    def __init__(self, config: VisualAlignment, model: R2MModel, feature_width: int) -> None:
+    def __init__(self, config: VisualAlignment, model: R2MModel, projection: tuple[Tensor, Tensor]) -> None:
         super().__init__()
         if config.compat not in COMPAT:
             raise InputError(f"compat must be 'paper' or 'code', not '{config.compat}'.")
@@ -71,8 +80,8 @@ class VisualAlignmentObjective(nn.Module):
         self.rebuilding = SquaredDistance(config.distance)
         self.ranking = HardestNegativeHinge(config.margin)
         self.unmasked = UnmaskedHinge(config.margin)
-        random = torch.Generator().manual_seed(config.projection_seed)
-        self.register_buffer("projection", torch.randn(feature_width, model.width, generator=random))
+        self.register_buffer("projection", projection[0])  # [D, d]
+        self.register_buffer("shift", projection[1])  # [d]
         # In a tuple, so that the model from before this stage is neither trained nor saved.
         self._before = (copy.deepcopy(model).eval().requires_grad_(False),) if config.anchor else ()
 
@@ -83,10 +92,11 @@ class VisualAlignmentObjective(nn.Module):
         tokens = greedy_captions(self.model, vectors, batch.images, self.config.longest)  # [I, T]
         hidden = self.model.read(self.model.begin(vectors), tokens).hidden
         rebuilt = self.model.reconstruct(hidden, (tokens != PAD).sum(1))  # v~^I [I, d]
-        seen = functional.normalize(batch.images.pooled() @ self.projection, dim=1)  # v^ [I, d]
+        seen = functional.normalize(batch.images.pooled() @ self.projection + self.shift, dim=1)  # v^ [I, d]
         scores = gather_rows(seen) @ gather_rows(rebuilt).t()  # S(I, C) [I, I]
         matching = self._matching(scores)
-        values = {"loss": matching, "matching": matching}
+        found = (self_retrieval_ranks(scores.detach().t()) == 0).float()
+        values = {"loss": matching, "matching": matching, "retrieval": 100 * found.mean()}
         if self.config.reconstruction:
             distance = self.rebuilding(vectors, rebuilt)
             rebuilding = global_mean(distance.sum(), len(distance))

@@ -12,6 +12,7 @@ TEXT_METRICS = (
 )
 SELF_RETRIEVAL = tuple(Column(f"top-{rank}", f"top{rank}", "self-retrieval") for rank in (1, 5, 50, 500))
 SECONDS = Column("seconds", "seconds", "training", decimals=0)
+PARAMETERS = Column("parameters", "parameters", "size")
 
 
 def percent(*values: float) -> tuple[float, ...]:

@@ -88,6 +88,11 @@ def measure_training(run: Run, pack: Pack, split: str, device: str) -> Measureme
     return Measurement({"seconds": float(read_json(path)["training"])} if path.is_file() else {})
 
 
+def measure_size(run: Run, pack: Pack, split: str, device: str) -> Measurement:
+    """Parameters of the model, in millions."""
+    return Measurement({"parameters": sum(weight.numel() for weight in run.model.parameters()) / 1e6})
+
+
 MEASURES: dict[str, Measure] = {
     "captions": measure_captions,
     "grounding": measure_grounding,
@@ -95,5 +100,6 @@ MEASURES: dict[str, Measure] = {
     "ndcg": measure_ndcg,
     "retrieval": measure_retrieval,
     "self-retrieval": measure_self_retrieval,
+    "size": measure_size,
     "training": measure_training,
 }

@@ -2,20 +2,23 @@
 
 The encoder turns the concepts of an image or a sentence into one vector v. The decoder's fusion memory relates v to the
 last word, and its recurrent memory carries the state (Eqs. 1-8). The reconstructor reads the decoder's memories and
-reconstructs v (Eq. 9). Captions do not use image features: `images.columns["concepts"]` is the only input.
+reconstructs v (Eq. 9). Captions do not use image features: `images.columns["concepts"]` is the only input, except with
+`image_input`, for UC-GAN.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from tellapart.core.errors import InputError
 from tellapart.core.errors import Step as MissingStep
 from tellapart.core.types import Forced, Images, State, Step
 from tellapart.data.concepts_column import IMAGE_CONCEPTS
+from tellapart.data.sampling import LATER
 from tellapart.models.captioners.teacher_forcing import HiddenSequence
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.layers.concept_encoder import ConceptEncoder
@@ -39,17 +42,23 @@ class R2M:
     value_width: int = 256
     """Width of a head's values; heads * value_width must be `width`."""
     dropout: float = 0.2
-    """Dropout of the concept encoder's input and output; the memories have none."""
+    """Dropout of the concept encoder's input, and of its output with `vector_dropout`; the memories have none."""
     fusion_memory: bool = True
     """False: a linear layer over v and the word instead of fusion memory (Table 2, "D w/o FM")."""
     decoder_memory: bool = True
     """False: an LSTM instead of the decoder's recurrent memory (Table 2, "D w/o Memory")."""
     reconstructor_memory: bool = True
     """False: an LSTM instead of the reconstructor's recurrent memory (Table 2, "R w/o Memory")."""
+    vector_dropout: bool = field(default=True, metadata=LATER)
+    """True: v is dropped out, where the decoder reads it and where it is the target of reconstruction. False, as
+    released: v is whole in both places."""
+    image_input: bool = field(default=False, metadata=LATER)
+    """True: captions are generated from the image's pooled features through a linear layer, as in UC-GAN. False: from
+    its concepts."""
 
     def build(self, inputs: ModelInputs) -> R2MModel:
         """The model with random weights."""
-        return R2MModel(self, len(inputs.vocabulary))
+        return R2MModel(self, len(inputs.vocabulary), inputs.feature_width)
 
 
 @dataclass(frozen=True)
@@ -65,12 +74,13 @@ class R2MModel(nn.Module):
 
     image_state: tuple[str, ...] = ("concepts",)
 
-    def __init__(self, config: R2M, words: int) -> None:
+    def __init__(self, config: R2M, words: int, feature_width: int = 0) -> None:
         super().__init__()
         width, heads = config.width, config.heads
         self.width = width
         self.words = nn.Embedding(words, width, padding_idx=PAD)  # for encoder and decoder
-        self.encoder = ConceptEncoder(width, config.dropout)
+        self.encoder = ConceptEncoder(width, config.dropout, config.dropout if config.vector_dropout else 0.0)
+        self.see = nn.Linear(feature_width, width) if config.image_input else None
         self.fusion: FusionMemory | PlainFusion = (
             FusionMemory(width, heads, config.key_width, config.value_width)
             if config.fusion_memory
@@ -102,15 +112,22 @@ class R2MModel(nn.Module):
         result: Tensor = self.encoder(concepts, self.words(concepts.long()))
         return result
 
-    def start(self, images: Images) -> State:
-        """The state before the first word."""
+    def encode_images(self, images: Images) -> Tensor:
+        """The vector [I, d] that captions of images are generated from: of their concepts, or with `image_input` of
+        their features, then of length one."""
+        if self.see is not None:
+            return functional.normalize(self.see(images.pooled()), dim=1)
         if IMAGE_CONCEPTS not in images.columns:
             raise InputError(
                 f"R2M needs the image column '{IMAGE_CONCEPTS}'; annotate concepts and add it to the stage's "
                 "sampling.columns.",
                 MissingStep("annotate", "PACK", concepts=True),
             )
-        return self.begin(self.encode(images.columns[IMAGE_CONCEPTS]))
+        return self.encode(images.columns[IMAGE_CONCEPTS])
+
+    def start(self, images: Images) -> State:
+        """The state before the first word."""
+        return self.begin(self.encode_images(images))
 
     def begin(self, concepts: Tensor) -> State:
         """The state before the first word, for encoded concepts [N, d]."""

@@ -12,11 +12,14 @@ from tellapart.text.vocabulary import PAD
 class ConceptEncoder(nn.Module):
     """Computes v; without concepts (all PAD) it is the zero vector.
 
-    dropout: of the word vectors and of the LSTM's output (the released code keeps 0.8 of both).
+    dropout: of the word vectors.
+    vector_dropout: of the LSTM's last output, which v is made of. The released code drops the LSTM's outputs but makes
+        v of its state, which is whole.
     """
 
-    def __init__(self, width: int, dropout: float = 0.2) -> None:
+    def __init__(self, width: int, dropout: float = 0.2, vector_dropout: float = 0.0) -> None:
         super().__init__()
+        self.vector_dropout = nn.Dropout(vector_dropout)
         self.lstm = nn.LSTM(width, width, batch_first=True)
         self.dropout = nn.Dropout(dropout)
 
@@ -27,7 +30,7 @@ class ConceptEncoder(nn.Module):
             return vectors.new_zeros(len(concepts), self.lstm.hidden_size)
         outputs, _ = self.lstm(self.dropout(vectors))  # [N, k, d]; PAD comes last, so no real step reads it
         last = (counts - 1).clamp(min=0)[:, None, None].expand(-1, 1, outputs.shape[2])
-        final = self.dropout(outputs.gather(1, last).squeeze(1))  # [N, d]
+        final = self.vector_dropout(outputs.gather(1, last).squeeze(1))  # [N, d]
         found = (counts > 0).unsqueeze(1)
         # Replace an empty row by ones before it is normalised: the length of a zero vector has no gradient.
         unit = functional.normalize(torch.where(found, final, torch.ones_like(final)), dim=1)

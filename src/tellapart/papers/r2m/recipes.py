@@ -6,8 +6,13 @@ images. Steps and learning rates are the released code's (5000 and 6000 steps on
 sentences. Image stages are validated every ten steps, by that loss plus their own on held-out images. No caption of an
 image is ever used. `r2m-all-steps` keeps the last weights instead.
 
-L_rec is the released code's mean over the width in all recipes but `r2m-printed`. As printed, a squared length, it
-starts near 1200 next to a cross-entropy of 5, and the encoder reduces it by giving all concepts nearly the same vector.
+L_XE is the released code's mean over words and L_rec its mean over the width in all recipes but `r2m-printed`. As
+printed, L_XE is a sum over a sentence's words, and L_rec, a squared length, starts near 1200 next to a cross-entropy of
+5 per word, and the encoder reduces it by giving all concepts nearly the same vector.
+
+v is not dropped out, as released. The projection of images to v^ is fitted to the vectors of their concepts; the
+released code's is random (`r2m-random`), and with it L_M^I stays at the cost of vectors that have nothing to do with
+each other.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from tellapart.data.sampling import Sampling
 from tellapart.models.captioners.r2m import R2M
 from tellapart.objectives.concept_gan import ConceptGan
 from tellapart.objectives.concepts_to_sentence import ConceptsToSentence
+from tellapart.objectives.pseudo_captions import PseudoCaptions
 from tellapart.objectives.visual_alignment import VisualAlignment
 from tellapart.runs.recipe import Optimiser, Recipe, Stage
 
@@ -60,20 +66,35 @@ def image_stage(name: str, objective: VisualAlignment, epochs: int, chosen: bool
     )
 
 
+PAPER_MODEL = R2M(vector_dropout=False)
+ALIGNED = VisualAlignment(distance="mean", image_projection="fitted")
+
+
 def stages(
-    model: R2M, distance: str = "mean", compat: str = "paper", anchor: float = 0.0, chosen: bool = True
+    model: R2M = PAPER_MODEL,
+    aligned: VisualAlignment = ALIGNED,
+    text: ConceptsToSentence | None = None,
+    chosen: bool = True,
 ) -> tuple[Stage, ...]:
     """L_XE; L_XE + beta L_rec^S; L_M^I; L_M^I + gamma L_rec^I, beta = gamma = 1 (section 3.2)."""
-    aligned = VisualAlignment(distance=distance, compat=compat, anchor=anchor)
+    text = text or ConceptsToSentence()
     return (
-        text_stage("words", ConceptsToSentence(), 5, model),
-        text_stage("words-rebuilt", ConceptsToSentence(reconstruction=1.0, distance=distance), 6),
+        text_stage("words", text, 5, model),
+        text_stage("words-rebuilt", replace(text, reconstruction=1.0, distance=aligned.distance), 6),
         image_stage("pictures", replace(aligned, distance="sum"), 5, chosen),
         image_stage("pictures-rebuilt", replace(aligned, reconstruction=1.0), 10, chosen),
     )
 
 
-FULL = stages(R2M())
+def longer(four: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    """Image stages of 200 steps each at 1e-4, for a model that a KL term keeps grammatical."""
+    return tuple(
+        replace(stage, epochs=20, optimiser=Optimiser(lr=1e-4)) if stage.sampling.what == "images" else stage
+        for stage in four
+    )
+
+
+FULL = stages()
 
 R2M_FULL = Recipe(
     name="r2m",
@@ -88,28 +109,35 @@ R2M_ALL_STEPS = Recipe(
     paper="R2M, with all steps of the released code",
     about="R2M whose image stages keep their last weights.",
     features="vector",
-    stages=stages(R2M(), chosen=False),
+    stages=stages(chosen=False),
 )
 R2M_CODE = Recipe(
     name="r2m-code",
     paper="R2M, the authors' released code",
-    about="R2M with the released code's triplet loss: each pair among its own negatives.",
+    about="R2M with the released code's triplet loss, each pair among its own negatives, and random projection.",
     features="vector",
-    stages=stages(R2M(), compat="code"),
+    stages=stages(aligned=VisualAlignment(distance="mean", compat="code")),
+)
+R2M_RANDOM = Recipe(
+    name="r2m-random",
+    paper="R2M, with the released code's random projection",
+    about="R2M whose images are projected to v^ at random instead of by a fitted projection.",
+    features="vector",
+    stages=stages(aligned=VisualAlignment(distance="mean")),
 )
 R2M_ANCHORED = Recipe(
     name="r2m-anchored",
     paper="R2M, with a term of ours",
-    about="R2M whose image stages stay close to the captions of the stage before, by a KL term.",
+    about="R2M whose image stages are longer and stay close to the captions of the stage before, by a KL term.",
     features="vector",
-    stages=stages(R2M(), anchor=1.0),
+    stages=longer(stages(aligned=replace(ALIGNED, anchor=1.0))),
 )
 R2M_PRINTED = Recipe(
     name="r2m-printed",
-    paper="R2M, Eqs. 11 and 13 to the letter",
-    about="R2M with reconstruction measured as a squared length instead of a mean over the width.",
+    paper="R2M, Eqs. 10, 11 and 13 as printed",
+    about="R2M with sums where the released code has means: over a sentence's words, and over the width of v.",
     features="vector",
-    stages=stages(R2M(), distance="sum"),
+    stages=stages(aligned=replace(ALIGNED, distance="sum"), text=ConceptsToSentence(words="sum")),
 )
 
 MEMORY_ABLATIONS = (
@@ -118,7 +146,7 @@ MEMORY_ABLATIONS = (
         paper="R2M, Table 2, D w/o FM",
         about="A linear layer over concepts and word instead of fusion memory.",
         features="vector",
-        stages=stages(R2M(fusion_memory=False)),
+        stages=stages(replace(PAPER_MODEL, fusion_memory=False)),
         expected="Paper, Flickr30k with COCO sentences: BLEU-4 11.2, CIDEr 14.9.",
     ),
     Recipe(
@@ -126,7 +154,7 @@ MEMORY_ABLATIONS = (
         paper="R2M, Table 2, D w/o Memory in RM",
         about="An LSTM instead of the decoder's recurrent memory.",
         features="vector",
-        stages=stages(R2M(decoder_memory=False)),
+        stages=stages(replace(PAPER_MODEL, decoder_memory=False)),
         expected="Paper, Flickr30k with COCO sentences: BLEU-4 11.6, CIDEr 16.1.",
     ),
     Recipe(
@@ -134,7 +162,7 @@ MEMORY_ABLATIONS = (
         paper="R2M, Table 2, R w/o Memory in RM",
         about="An LSTM instead of the reconstructor's recurrent memory.",
         features="vector",
-        stages=stages(R2M(reconstructor_memory=False)),
+        stages=stages(replace(PAPER_MODEL, reconstructor_memory=False)),
         expected="Paper, Flickr30k with COCO sentences: BLEU-4 10.3, CIDEr 16.3.",
     ),
     Recipe(
@@ -142,7 +170,7 @@ MEMORY_ABLATIONS = (
         paper="R2M, Table 2, D&R w/o Memory in RM",
         about="LSTMs instead of both recurrent memories.",
         features="vector",
-        stages=stages(R2M(decoder_memory=False, reconstructor_memory=False)),
+        stages=stages(replace(PAPER_MODEL, decoder_memory=False, reconstructor_memory=False)),
         expected="Paper, Flickr30k with COCO sentences: BLEU-4 11.1, CIDEr 16.0.",
     ),
 )
@@ -174,26 +202,59 @@ LOSS_ABLATIONS = (
     ),
 )
 
+CONCEPT_CAPTIONER = replace(PAPER_MODEL, fusion_memory=False, decoder_memory=False, reconstructor_memory=False)
+UC_GAN_STAGES = (
+    text_stage("words", ConceptsToSentence(), 5, CONCEPT_CAPTIONER),
+    Stage(
+        name="pseudo",
+        model=replace(CONCEPT_CAPTIONER, image_input=True),
+        start="words",
+        objective=PseudoCaptions("words"),
+        sampling=Sampling(batch=BATCH, what="images", columns=COLUMNS, longest=LONGEST, steps=100),
+        optimiser=Optimiser(lr=1e-3),
+        epochs=10,
+        clip_norm=10.0,
+        evaluation="loss",
+        keep="best",
+    ),
+    Stage(
+        name="rewards",
+        start="pseudo",
+        objective=ConceptGan(every_mention=False, critic_first=500),
+        sampling=Sampling(batch=BATCH, what="images", columns=(*COLUMNS, IMAGE_SCORES), longest=LONGEST, steps=50),
+        optimiser=Optimiser(lr=1e-4),
+        epochs=40,
+        clip_norm=10.0,
+        evaluation="loss",
+        also_validated_by=("words",),
+        keep="best",
+    ),
+)
 UC_GAN = Recipe(
     name="uc-gan",
     paper="R2M, Table 1; Feng et al. 2019",
-    about="Adversarial, concept and reconstruction rewards for an LSTM captioner trained on the corpus.",
+    about="Adversarial, concept and reconstruction rewards for an LSTM captioner that reads images.",
     features="vector",
-    stages=(
-        text_stage("words", ConceptsToSentence(), 5, R2M(fusion_memory=False, decoder_memory=False)),
-        Stage(
-            name="rewards",
-            start="previous",
-            objective=ConceptGan(),
-            sampling=Sampling(batch=BATCH, what="images", columns=(*COLUMNS, IMAGE_SCORES), longest=LONGEST, steps=100),
-            optimiser=Optimiser(lr=1e-4),
-            epochs=20,
-            clip_norm=10.0,
-            evaluation="loss",
-            keep="last",
-        ),
-    ),
+    stages=UC_GAN_STAGES,
     expected="Paper, COCO with Shutterstock sentences: BLEU-4 5.6, CIDEr 28.6.",
 )
+UC_GAN_BEFORE = Recipe(
+    name="uc-gan-before-rewards",
+    paper="R2M, Table 1; Feng et al. 2019, the captioner that rewards start from",
+    about="An LSTM captioner that reads images and learned the captions that their concepts lead to.",
+    features="vector",
+    stages=UC_GAN_STAGES[:2],
+)
 
-RECIPES = (R2M_FULL, R2M_ALL_STEPS, R2M_CODE, R2M_ANCHORED, R2M_PRINTED, *MEMORY_ABLATIONS, *LOSS_ABLATIONS, UC_GAN)
+RECIPES = (
+    R2M_FULL,
+    R2M_ALL_STEPS,
+    R2M_CODE,
+    R2M_RANDOM,
+    R2M_ANCHORED,
+    R2M_PRINTED,
+    *MEMORY_ABLATIONS,
+    *LOSS_ABLATIONS,
+    UC_GAN,
+    UC_GAN_BEFORE,
+)
