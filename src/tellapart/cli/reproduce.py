@@ -52,6 +52,11 @@ class ReproduceOptions:
     replay: bool = False
     """Record training steps as CUDA graphs and replay them. Faster for models so small that the GPU waits for
     Python."""
+    compile: bool = False
+    """Compile the backbone of rows that are trained end to end."""
+    pixels: str = "auto"
+    """Where the images of such rows are kept: device, stream (decoded for every batch), or auto: the device if they
+    fit."""
     add: tuple[Path, ...] = ()
     """Run folders, or caches, from other machines to add to the cache first."""
     out: Path = Path("reproduced")
@@ -77,6 +82,8 @@ def reproduce(options: ReproduceOptions) -> list[Filled]:
         jobs=options.jobs,
         resident=options.resident,
         replay=options.replay,
+        compile=options.compile,
+        pixels=options.pixels,
         keep=True,
     )
     tables = find_tables(options.tables)

@@ -38,6 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
         scratch=chosen.scratch,
         resident=chosen.resident,
         replay=chosen.replay,
+        compile=chosen.compile,
+        pixels=chosen.pixels,
         keep=chosen.keep,
     )
     outcome = run_tables(tables, settings, lambda text: print(text, file=sys.stderr, flush=True))
@@ -64,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--share", type=float, default=1.0, help="share of every recipe's epochs to train")
     parser.add_argument("--resident", action="store_true", help="keep features on the device")
     parser.add_argument("--replay", action="store_true", help="record steps as CUDA graphs and replay them")
+    parser.add_argument("--compile", action="store_true", help="compile backbones that learn")
+    parser.add_argument("--pixels", default="auto", help="where images are kept: device, stream or auto")
     parser.add_argument("--keep", action="store_true", help="keep run folders with their weights")
     return parser
 

@@ -48,13 +48,17 @@ class DevicePixels:
             missing = np.unique(rows[~self.kept[rows]])
             for first in range(0, len(missing), TOGETHER):
                 some = missing[first : first + TOGETHER]
-                self.table[torch.from_numpy(some).to(self.device)] = self._decoded(some)
+                self.table[self._moved(some)] = self._decoded(some)
                 self.kept[some] = True
-            return self.table[torch.from_numpy(rows).to(self.device)]
+            return self.table[self._moved(rows)]
 
     def _decoded(self, rows: np.ndarray) -> Tensor:
-        squares = torch.from_numpy(np.array(self.reader.read(rows)))
-        return squares if self.device.type == "cpu" else squares.pin_memory().to(self.device)
+        return self._moved(self.reader.read(rows))
+
+    def _moved(self, array: np.ndarray) -> Tensor:
+        """A copy on the device. From pinned memory: any other copy would wait until the GPU has nothing to do."""
+        tensor = torch.from_numpy(np.array(array))
+        return tensor if self.device.type == "cpu" else tensor.pin_memory().to(self.device, non_blocking=True)
 
 
 def keep_on_device(place: str, images: int, side: int, device: torch.device) -> bool:

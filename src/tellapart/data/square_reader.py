@@ -27,7 +27,9 @@ class SquareReader:
     """
 
     def __init__(self, pack: Pack, side: int, processes: int = 0) -> None:
-        self.squares, self.processes = Squares(pack, side), processes
+        # A worker of `reproduce` may not start processes itself.
+        allowed = not multiprocessing.current_process().daemon
+        self.squares, self.processes = Squares(pack, side), processes if allowed else 0
         self._pool: Executor | None = None
         self._memory: SharedMemory | None = None
 

@@ -17,6 +17,8 @@ from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import draw_epoch, steps_per_epoch
 from tellapart.evaluation import EVALUATIONS
+from tellapart.models.layers.pixel_backbone import seen_once
+from tellapart.models.vision import batch_as_seen
 from tellapart.reproduce.jobs import Job, Plan, pending_jobs
 from tellapart.reproduce.plan import plan
 from tellapart.reproduce.settings import ReproduceSettings
@@ -24,6 +26,7 @@ from tellapart.reproduce.table import Table
 from tellapart.runs.context import ContextBuilder
 from tellapart.runs.recipe import Schedule
 from tellapart.runs.registry import to_plain
+from tellapart.runs.run import seen_facts
 from tellapart.training.initial_model import initial_model
 from tellapart.training.prefetch import make_batch
 from tellapart.training.validation import earlier_losses, validating_stages, validation_losses
@@ -85,7 +88,10 @@ class CostModel:
 
     def _measure(self, job: Job, index: int) -> StageCost:
         store = None if job.features is None else FeatureStore(self.pack.feature_folder(job.features))
-        builder = ContextBuilder(self.pack, store, torch.device(self.device), self.resident)
+        seen = next((facts for stage in job.recipe.stages if stage.model and (facts := seen_facts(stage))), None)
+        builder = ContextBuilder(
+            self.pack, store, torch.device(self.device), self.resident, seen=seen if store is None else None
+        )
         for before in (stage for stage in job.recipe.stages[:index] if stage.name in job.stages):
             model = initial_model(before, builder.context(before.sampling))
             builder.models[before.name] = builder.models["previous"] = model
@@ -101,7 +107,10 @@ class CostModel:
             if step == 1:
                 # The first step also pays for what is set up once.
                 started = _now(context.device)
-            objective(make_batch(context.batches, draws[step % len(draws)]))["loss"].backward()
+            batch = make_batch(context.batches, draws[step % len(draws)])
+            with seen_once():
+                loss = objective(batch_as_seen(objective.model, batch))["loss"]
+            loss.backward()
         trained = _now(context.device)
         with torch.no_grad():
             objective.eval()

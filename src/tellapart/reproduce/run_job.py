@@ -44,6 +44,8 @@ def run_job(job: Job, settings: ReproduceSettings, device: str) -> float:
         device=device,
         resident=settings.resident,
         replay=settings.replay,
+        compile=settings.compile,
+        pixels=settings.pixels,
     )
     run = train_recipe(job.recipe, train_settings)
     if job.trained:

@@ -34,6 +34,10 @@ class ReproduceSettings:
     """Keep all features on the device."""
     replay: bool = False
     """Record training steps as CUDA graphs and replay them."""
+    compile: bool = False
+    """Compile the backbone of rows that are trained end to end."""
+    pixels: str = "auto"
+    """Where the images of such rows are kept: device, stream (decoded for every batch), or auto."""
     keep: bool = False
     """Keep run folders after they are measured. Run folders that an earlier call kept always stay."""
 
