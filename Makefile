@@ -45,7 +45,7 @@ $(DOCS): $(STAMP)
 
 # The site, in site/. --strict: a broken link or reference is an error.
 docs: $(DOCS)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The pages of docs/ that are written by commands.
 pages: $(STAMP) results
