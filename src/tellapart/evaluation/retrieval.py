@@ -18,22 +18,24 @@ from tellapart.data.pack_types import Split
 from tellapart.data.sampling import captioned
 from tellapart.metrics.retrieval.bootstrap import intervals
 from tellapart.metrics.retrieval.cxc import cxc_positives, cxc_recall, ratings_among, read_cxc
-from tellapart.metrics.retrieval.ndcg import ndcg, rouge_relevance
+from tellapart.metrics.retrieval.ndcg import ndcg_rouge
 from tellapart.metrics.retrieval.recall import own_captions, r_precision, recall, retrieval_ranks, thousand_folds
 from tellapart.objectives.context import Context
 
 CHUNK = 256
 """Images, or captions, encoded at once."""
-NDCG_CAPTIONS = 6000
-"""Most captions for which nDCG is computed. It compares every caption with every other: seconds for 5,000 of them,
-minutes for 25,000."""
+NDCG_CAPTIONS = 30_000
+"""Most captions for which nDCG is computed. It compares every caption with every other: seconds for 5,000 of them, and
+for 25,000 a minute or two on a CPU."""
+DEVICE_SCORES = 1 << 28
+"""Most scores that are kept on a GPU, where ranks are computed faster."""
 
 
 @dataclass(frozen=True)
 class SplitScores:
     """Scores of all images of a split with all their captions, in the order of the pack."""
 
-    scores: Tensor  # [I, C] on the CPU
+    scores: Tensor  # [I, C]
     owner: Tensor  # [C], row of `scores`
     image_rows: np.ndarray  # [I] rows of the pack
     captions: np.ndarray  # [C] rows of the pack
@@ -41,13 +43,13 @@ class SplitScores:
 
 def evaluate_retrieval(model: nn.Module, context: Context, split: str) -> dict[str, float]:
     """R@K in both directions, rsum and median ranks of a split; used during training."""
-    found = score_split(model, context, split)
+    found = score_split(model, context, split, on_device=True)
     return recall(found.scores, found.owner)
 
 
 def evaluate_retrieval_fully(model: nn.Module, context: Context, split: str) -> dict[str, float]:
     """`evaluate_retrieval` with R-precision, nDCG, 95% bootstrap intervals, and 1K folds where they apply."""
-    found = score_split(model, context, split)
+    found = score_split(model, context, split, on_device=True)
     texts = [context.pack.captions[row].text for row in found.captions]
     return full_metrics(found, texts)
 
@@ -57,7 +59,7 @@ def full_metrics(found: SplitScores, texts: Sequence[str]) -> dict[str, float]:
     metrics = recall(found.scores, found.owner)
     metrics["i2t_r_precision"] = r_precision(found.scores, own_captions(found.owner, len(found.image_rows)))
     if len(texts) <= NDCG_CAPTIONS:
-        metrics["t2i_ndcg_rouge"] = ndcg(found.scores, rouge_relevance(texts, found.owner))
+        metrics["t2i_ndcg_rouge"] = ndcg_rouge(found.scores, texts, found.owner)
     for name, interval in intervals(retrieval_ranks(found.scores, found.owner)).items():
         metrics[f"{name}_low"], metrics[f"{name}_high"] = interval.low, interval.high
     return metrics | thousand_folds(found.scores, found.owner)
@@ -92,8 +94,13 @@ def check_retrieval(model: nn.Module, context: Context, split: str) -> tuple[Mat
     return model, captioned(context.pack, split)
 
 
-def score_split(model: nn.Module, context: Context, split: str, chunk: int = CHUNK) -> SplitScores:
-    """The score matrix of a split. Captions are encoded shortest first, so that there is little padding."""
+def score_split(
+    model: nn.Module, context: Context, split: str, chunk: int = CHUNK, on_device: bool = False
+) -> SplitScores:
+    """The score matrix of a split. Captions are encoded shortest first, so that there is little padding.
+
+    on_device: leave scores and owner on the context's device, unless there are too many of them.
+    """
     matcher, rows = check_retrieval(model, context, split)
     image_rows, captions = rows.images, rows.captions
     owner = torch.from_numpy(np.searchsorted(image_rows, context.pack.owner[captions]))
@@ -107,17 +114,20 @@ def score_split(model: nn.Module, context: Context, split: str, chunk: int = CHU
                 matcher.encode_text(context.batches.texts(captions[order[start : start + chunk]]))
                 for start in range(0, len(captions), chunk)
             ]
+            kept = context.device if on_device and len(image_rows) * len(captions) <= DEVICE_SCORES else "cpu"
             parts = [
-                _score_rows(matcher, context, image_rows[start : start + chunk], texts)
+                _score_rows(matcher, context, image_rows[start : start + chunk], texts).to(kept)
                 for start in range(0, len(image_rows), chunk)
             ]
     finally:
         model.train(was_training)
-    scores = torch.empty(len(image_rows), len(captions))
-    scores[:, torch.from_numpy(order)] = torch.cat(parts)
-    return SplitScores(scores, owner, image_rows, captions)
+    together = torch.cat(parts)
+    del parts
+    scores = torch.empty_like(together)
+    scores[:, torch.from_numpy(order).to(together.device)] = together
+    return SplitScores(scores, owner.to(together.device), image_rows, captions)
 
 
 def _score_rows(model: Matcher, context: Context, image_rows: np.ndarray, texts: list[Encoded]) -> Tensor:
     images = model.encode_image(context.batches.images(image_rows))
-    return torch.cat([model.score(images, part).float() for part in texts], dim=1).cpu()  # [i, C]
+    return torch.cat([model.score(images, part).float() for part in texts], dim=1)  # [i, C]

@@ -19,8 +19,9 @@ from torch import Tensor
 from tellapart.core.files import read_json
 from tellapart.data.pack import Pack
 from tellapart.evaluation.retrieval import SplitScores, score_split
-from tellapart.metrics.retrieval.ndcg import ndcg, rouge_relevance
+from tellapart.metrics.retrieval.ndcg import ndcg, ndcg_rouge
 from tellapart.metrics.retrieval.recall import own_captions, r_precision, retrieval_ranks, summarise, thousand_folds
+from tellapart.metrics.retrieval.rouge_relevance import rouge_relevance
 from tellapart.reproduce.caption_measures import measure_captions, measure_self_retrieval
 from tellapart.reproduce.grounding_measure import measure_grounding
 from tellapart.reproduce.measurement import Measurement
@@ -44,19 +45,26 @@ def measure_retrieval(run: Run, pack: Pack, split: str, device: str) -> Measurem
     values["i2t_r_precision"] = r_precision(found.scores, own_captions(found.owner, len(found.image_rows)))
     values |= thousand_folds(found.scores, found.owner)
     arrays = (ranks.image_to_text, ranks.text_to_image, ranks.owner)
-    return Measurement(values, {name: array.numpy().astype(np.int32) for name, array in zip(RANKS, arrays)})
+    return Measurement(values, {name: array.cpu().numpy().astype(np.int32) for name, array in zip(RANKS, arrays)})
 
 
 def measure_ndcg(run: Run, pack: Pack, split: str, device: str) -> Measurement:
     """nDCG@25 of captions as queries, with ROUGE-L as relevance; a measure by itself since it takes long."""
     found = _scores(run, pack, split, device)
+    if found.scores.numel() > KEPT_RELEVANCE:
+        texts = [pack.captions[row].text for row in found.captions]
+        return Measurement({"t2i_ndcg_rouge": ndcg_rouge(found.scores, texts, found.owner)})
     relevance = _relevance(pack.folder, tuple(found.captions.tolist()), tuple(found.owner.tolist()))
     return Measurement({"t2i_ndcg_rouge": ndcg(found.scores, relevance)})
 
 
 def _scores(run: Run, pack: Pack, split: str, device: str) -> SplitScores:
     with torch.no_grad():
-        return score_split(run.model, context_for(run, pack, device=device), split)
+        return score_split(run.model, context_for(run, pack, device=device), split, on_device=True)
+
+
+KEPT_RELEVANCE = 1 << 24
+"""Most values of a relevance matrix that is kept from run to run; a larger one is computed in parts each time."""
 
 
 @lru_cache(maxsize=2)

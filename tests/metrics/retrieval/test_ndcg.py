@@ -11,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tellapart.core.errors import InputError
-from tellapart.metrics.retrieval.ndcg import _common_lengths_by_table, _numbered, common_lengths, ndcg, rouge_relevance
+from tellapart.metrics.retrieval import rouge_relevance as relevance_module
+from tellapart.metrics.retrieval.common_subsequences import References, by_table, common_lengths
+from tellapart.metrics.retrieval.ndcg import ndcg, ndcg_rouge
+from tellapart.metrics.retrieval.rouge_relevance import RougeRelevance, numbered, rouge_relevance
 
 
 def naive_lcs(first: list[str], second: list[str]) -> int:
@@ -45,8 +48,8 @@ def test_relevance_against_loops(seed: int, longest: int) -> None:
 
 def test_bits_and_table_agree() -> None:
     draw = random.Random(0)
-    words, lengths = _numbered([" ".join(draw.choice("abcd") for _ in range(draw.randint(1, 64))) for _ in range(20)])
-    assert (common_lengths(words, lengths, words) == _common_lengths_by_table(words, words)).all()
+    words, lengths = numbered([" ".join(draw.choice("abcd") for _ in range(draw.randint(0, 64))) for _ in range(20)])
+    assert torch.equal(common_lengths(words, lengths, References(words, lengths)), by_table(words, words))
 
 
 def test_relevance_by_hand() -> None:
@@ -89,3 +92,21 @@ def test_a_query_with_nan_counts_zero() -> None:
     relevance = torch.tensor([[0.0, 1.0], [0.0, 1.0]])
     scores = torch.tensor([[0.9, 0.1], [torch.nan, 0.2]])
     assert ndcg(scores, relevance) == pytest.approx((0 + 1) / 2)
+
+
+def test_parts_give_what_the_whole_matrix_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(1)
+    captions = [" ".join(draw.choice("abcdefgh") for _ in range(draw.randint(1, 9))) for _ in range(30)]
+    owner = torch.arange(30) // 5
+    scores = torch.randn(6, 30, generator=torch.Generator().manual_seed(0))
+    whole = ndcg(scores, rouge_relevance(captions, owner))
+    for pairs in (1, 70, 200):
+        monkeypatch.setattr(relevance_module, "PAIRS_AT_ONCE", {"cpu": pairs})
+        sizes = [len(part) for _, part in RougeRelevance(captions, owner).parts()]
+        assert sum(sizes) == 30 and max(sizes) == max(1, pairs // 30)
+        assert ndcg_rouge(scores, captions, owner) == pytest.approx(whole, abs=1e-12)
+
+
+def test_scores_of_other_captions_are_rejected() -> None:
+    with pytest.raises(InputError, match="there are 1 captions"):
+        ndcg_rouge(torch.rand(3, 2), ["a dog"], torch.zeros(1, dtype=torch.long))
