@@ -107,7 +107,7 @@ def test_named_regions_of_a_photo_are_those_of_extract(tmp_path: Path, detector:
     (store,) = extract(options)
     spec = feature_spec({"name": store.name, "rows": store.most_rows, **store.facts}, "run")
     assert spec.names == tuple(store.label_names) and spec.width == 1280 + len(spec.names)
-    seen = FeatureExtractor(spec, workers=1).extract_one(pack.image_path(1)).features[0]
+    seen = FeatureExtractor(spec, workers=1, precision="float32").extract_one(pack.image_path(1)).features[0]
     rows = 4 + 49 * cells
     assert store.most_rows == spec.rows == rows and spec.regions == 4
     np.testing.assert_allclose(seen, store.values[rows : 2 * rows].astype(np.float32), rtol=2e-3, atol=2e-3)

@@ -27,7 +27,7 @@ def facts_of(store: FeatureStore) -> dict:
 def test_the_features_are_those_of_extract(tmp_path: Path, kind: str, resize: str) -> None:
     pack = drawn_pack(tmp_path, images=6)
     (store,) = extract(ExtractOptions(pack.folder, kind=kind, resize=resize, count=5, progress=False))  # type: ignore[arg-type]
-    extractor = FeatureExtractor(feature_spec(facts_of(store), "run"), workers=2)
+    extractor = FeatureExtractor(feature_spec(facts_of(store), "run"), workers=2, precision="float32")
     photos = [pack.image_path(row) for row in range(6)]
     (extracted,) = extractor.extract(photos, batch_size=8)
     assert extracted.places == list(range(6)) and not extracted.faults

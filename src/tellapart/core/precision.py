@@ -1,11 +1,41 @@
-"""Precision of logits."""
+"""Precision of logits, and of networks that only read images."""
 
 from __future__ import annotations
 
+import functools
+from pathlib import Path
+from typing import Literal
+
 import torch
 from torch import Tensor
+
+from tellapart.core.errors import InputError
+
+Precision = Literal["auto", "float32", "bfloat16"]
+PRECISIONS = ("auto", "float32", "bfloat16")
+NATIVE = ("avx512_bf16", "amx_bf16", " bf16 ")
+"""What /proc/cpuinfo calls bfloat16 instructions, of x86 and of Arm."""
 
 
 def at_least_float(logits: Tensor) -> Tensor:
     """Logits in float32, or float64 if they are: half precision is too coarse for a softmax over thousands of words."""
     return logits if logits.dtype == torch.float64 else logits.float()
+
+
+def uses_bfloat16(precision: str, device: torch.device) -> bool:
+    """Whether a network that reads images should compute in bfloat16: `auto` does on CPUs with instructions for it.
+
+    There it is two to three times as fast. Vectors of images change by less than a thousandth of their length.
+    """
+    if precision not in PRECISIONS:
+        raise InputError(f"`precision` must be one of {', '.join(PRECISIONS)}, not '{precision}'.")
+    return precision == "bfloat16" or (precision == "auto" and device.type == "cpu" and _native_bfloat16())
+
+
+@functools.cache
+def _native_bfloat16() -> bool:
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").replace("\n", " ")
+    except OSError:  # not Linux: nothing says whether it would be faster
+        return False
+    return any(name in flags for name in NATIVE)

@@ -36,6 +36,11 @@ class Seen:
     names: int = 0
     """Number of detector labels to append to each region; 0: none."""
 
+    def as_float(self) -> Seen:
+        """The same in float32: rows are averaged and stored without further rounding."""
+        alone = None if self.alone is None else self.alone.float()
+        return replace(self, feature_map=self.feature_map.float(), pooled=self.pooled.float(), alone=alone)
+
 
 def see(
     backbone: Backbone,

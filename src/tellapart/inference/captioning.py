@@ -41,8 +41,15 @@ Batch = tuple[list[int], Images | None, GeneratedCaptions | None, dict[int, str]
 class PhotoCaptioner:
     """Generates captions of images: paths, open files, PIL images or arrays [H, W, 3] of uint8, one or many."""
 
-    def __init__(self, generator: CaptionGenerator, device: torch.device | str = "cpu", workers: int = 0) -> None:
-        self.generator, self.device, self.workers = generator, torch.device(device), workers
+    def __init__(
+        self,
+        generator: CaptionGenerator,
+        device: torch.device | str = "cpu",
+        workers: int = 0,
+        precision: str = "auto",
+    ) -> None:
+        self.generator, self.device = generator, torch.device(device)
+        self.workers, self.precision = workers, precision
 
     @overload
     def caption(  # type: ignore[overload-overlap]
@@ -128,7 +135,7 @@ class PhotoCaptioner:
     @functools.cached_property
     def extractor(self) -> FeatureExtractor:
         """The backbone, loaded when the first image is captioned."""
-        return FeatureExtractor(self.generator.spec, self.device, self.workers)
+        return FeatureExtractor(self.generator.spec, self.device, self.workers, self.precision)
 
     def _likeliest(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[Batch]:
         for extracted in self.extractor.extract(images, settings.batch_size):
@@ -161,11 +168,14 @@ class PhotoCaptioner:
         return open_run(run_name(matcher, "matcher"), device=self.device)
 
 
-def load_captioner(model: str | os.PathLike[str] = "bundled", device: str = "auto", workers: int = 0) -> PhotoCaptioner:
+def load_captioner(
+    model: str | os.PathLike[str] = "bundled", device: str = "auto", workers: int = 0, precision: str = "auto"
+) -> PhotoCaptioner:
     """Open a captioner: the bundled one, or the folder of a trained run.
 
     device: cpu, cuda, …; auto uses an accelerator if there is one.
     workers: threads that open images, 0 for one per core.
+    precision: of the backbone: float32, bfloat16, or auto, which is bfloat16 on CPUs with instructions for it.
     """
     chosen = usable_device(device)
-    return PhotoCaptioner(open_caption_generator(run_name(model, "captioner"), chosen), chosen, workers)
+    return PhotoCaptioner(open_caption_generator(run_name(model, "captioner"), chosen), chosen, workers, precision)

@@ -1,7 +1,8 @@
 """Features of images that are in no pack, made as the features of a run were.
 
 Workers decode images and run the backbone, a few images at a time. They stay at most a window ahead of the reader, so
-that memory does not grow with the number of images. The rows equal those of `tellapart extract`, rounded to float16.
+that memory does not grow with the number of images. In float32 the rows equal those of `tellapart extract`, rounded to
+float16.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 import torch
 
 from tellapart.core.errors import InputError
+from tellapart.core.precision import uses_bfloat16
 from tellapart.core.types import Images
 from tellapart.data.pack_types import Detections
 from tellapart.features.backbones import load_backbone
@@ -53,10 +55,13 @@ class _Unit:
 class FeatureExtractor:
     """A backbone, and a detector where regions need one. Safe to call from several threads."""
 
-    def __init__(self, spec: FeatureSpec, device: torch.device | str = "cpu", workers: int = 0) -> None:
+    def __init__(
+        self, spec: FeatureSpec, device: torch.device | str = "cpu", workers: int = 0, precision: str = "auto"
+    ) -> None:
         if workers < 0:
             raise InputError(f"`workers` must be at least 1 (0 for one per core), not {workers}.")
         self.spec, self.device, self.workers = spec, torch.device(device), workers or cores()
+        self.bfloat16 = uses_bfloat16(precision, self.device)
         self.backbone = load_backbone(spec.backbone).to(self.device)
         now = preprocessing_text(asdict(self.backbone.preprocessing))
         if spec.preprocessing not in ("", now):
@@ -131,17 +136,19 @@ class FeatureExtractor:
             return _Unit([], None, None, faults)
         pixels = stacked(squares)  # [I, 3, S, S]
         windows = np.asarray([square.window for square in squares], np.float32)
+        rounding = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bfloat16)
         with self._network, torch.inference_mode():
-            seen = see(
-                self.backbone,
-                pixels.to(self.device).contiguous(memory_format=torch.channels_last),
-                windows,
-                regions=regions or None,
-                cut=self.spec.cut,
-                cells=bool(self.spec.cells),
-                names=len(self.spec.names),
-            )
-            rows = ROW_MAKERS[self.spec.kind](seen)
+            with rounding:
+                seen = see(
+                    self.backbone,
+                    pixels.to(self.device).contiguous(memory_format=torch.channels_last),
+                    windows,
+                    regions=regions or None,
+                    cut=self.spec.cut,
+                    cells=bool(self.spec.cells),
+                    names=len(self.spec.names),
+                )
+            rows = ROW_MAKERS[self.spec.kind](seen.as_float())
         boxes = None if rows.boxes is None else rows.boxes.reshape(len(kept), -1, 4)
         return _Unit(kept, rows.values.reshape(len(kept), -1, self.spec.width), boxes, faults)
 

@@ -36,11 +36,11 @@ class PhotoMatcher:
     Images are paths, open files, PIL images or arrays [H, W, 3] of uint8, one or many.
     """
 
-    def __init__(self, run: Run, device: torch.device | str = "cpu", workers: int = 0) -> None:
+    def __init__(self, run: Run, device: torch.device | str = "cpu", workers: int = 0, precision: str = "auto") -> None:
         if not isinstance(run.model, Matcher):
             raise InputError(f"{run.folder} is a {run.recipe.name} run, not a matcher; give a matcher's run.")
         self.run, self.model = run, run.model
-        self.device, self.workers = torch.device(device), workers
+        self.device, self.workers, self.precision = torch.device(device), workers, precision
         self.spec = run_spec(run.data, run.folder)
 
     def encode_images(self, images: ImageInputs, *, batch_size: int = 32, progress: bool = False) -> np.ndarray:
@@ -110,7 +110,7 @@ class PhotoMatcher:
     @functools.cached_property
     def extractor(self) -> FeatureExtractor:
         """The backbone, loaded when the first image is encoded."""
-        return FeatureExtractor(self.spec, self.device, self.workers)
+        return FeatureExtractor(self.spec, self.device, self.workers, self.precision)
 
     @torch.inference_mode()
     def encode_features(self, images: Images) -> np.ndarray:
@@ -169,11 +169,14 @@ def fingerprint(run: Path) -> str:
     return digest.hexdigest()[:32]
 
 
-def load_matcher(model: str | os.PathLike[str] = "bundled", device: str = "auto", workers: int = 0) -> PhotoMatcher:
+def load_matcher(
+    model: str | os.PathLike[str] = "bundled", device: str = "auto", workers: int = 0, precision: str = "auto"
+) -> PhotoMatcher:
     """Open a matcher: the bundled one, or the folder of a trained run.
 
     device: cpu, cuda, …; auto uses an accelerator if there is one.
     workers: threads that open images, 0 for one per core.
+    precision: of the backbone: float32, bfloat16, or auto, which is bfloat16 on CPUs with instructions for it.
 
     >>> import tellapart as ta
     >>> matcher = ta.load_matcher()
@@ -182,4 +185,4 @@ def load_matcher(model: str | os.PathLike[str] = "bundled", device: str = "auto"
     True
     """
     chosen = usable_device(device)
-    return PhotoMatcher(open_run(run_name(model, "matcher"), device=chosen), chosen, workers)
+    return PhotoMatcher(open_run(run_name(model, "matcher"), device=chosen), chosen, workers, precision)
