@@ -3,7 +3,7 @@
 CACHE/
   results/KEY/result.json      values by measure, the recipe, the data, how long it took and on which device
   results/KEY/MEASURE.npz      a value per image, for measures that have it
-  results/KEY/log.jsonl        the training log
+  results/KEY/log.jsonl        the training log: losses, multipliers and metrics of all epochs, and of some steps
   runs/KEY/                    the run folder, where it is kept
   runs/KEY/passing             marks a temporary run folder: it is removed when no job needs it any more
 """
@@ -21,10 +21,12 @@ from typing import Any
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.core.files import atomic_folder, read_json, write_json
+from tellapart.core.files import atomic_folder, read_json, write_json, write_text
+from tellapart.reproduce.compact_log import compact_log
 from tellapart.reproduce.measurement import Measurement
 from tellapart.runs.recipe import DESCRIPTION, Recipe
 from tellapart.runs.registry import to_plain
+from tellapart.training.log import read_log
 
 UNIMPORTANT = (*DESCRIPTION, "seed")
 """Fields of a recipe that its hash ignores; the seed is stored separately."""
@@ -137,7 +139,7 @@ class Cache:
                 if arrays:
                     np.savez_compressed(partial / f"{name}.npz", **arrays)  # type: ignore[arg-type]
             if log.is_file():
-                shutil.copyfile(log, partial / "log.jsonl")
+                write_text(partial / "log.jsonl", compact_log(read_log(log)))
             replace(result, values=values).write(partial / "result.json")
 
     def mark_temporary(self, key: str) -> None:
