@@ -101,6 +101,7 @@ TABLE1 = Table(
         "ITD's loss is the sum over a caption's words (Eq. 4). The bound of 6 is the paper's for Flickr30k.",
         "CxC rows need COCO's test captions and the CxC files: `tellapart evaluate --cxc` reads those.",
     ),
+    seeds=5,
 )
 
 TABLE2 = Table(
@@ -165,6 +166,7 @@ TABLE2 = Table(
         SUMMED,
         "Rows without values of the paper are ours.",
     ),
+    seeds=5,
 )
 
 
