@@ -35,7 +35,7 @@ def run(world: Path, *photos: Path | str, captioner: str = "aa", **changes: obje
 
 @pytest.mark.parametrize("captioner", ["nt", "aa"])
 def test_photos_get_the_captions_their_pack_gives(world: Path, captioner: str) -> None:
-    result = run(world, captioner=captioner, batch=5)
+    result = run(world, captioner=captioner, batch=5, precision="float32")
     opened, pack = open_run(world / captioner), Pack(world / "pack")
     rows = [[p.file for p in pack.images].index(captioned.photo.name) for captioned in result.captions]
     images = context_for(opened, pack).batches.images(np.asarray(rows))

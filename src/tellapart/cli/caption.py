@@ -12,6 +12,7 @@ import tyro
 
 from tellapart.cli.caption_output import CaptionedPhoto, Outputs
 from tellapart.core.errors import InputError
+from tellapart.core.precision import Precision
 from tellapart.images.folders import FoundPhotos, find_some_photos
 from tellapart.images.formats import image_suffixes
 from tellapart.images.opening import UnreadableImage
@@ -54,6 +55,8 @@ class CaptionOptions:
     """Threads that open photos. 0: one per core."""
     device: str = "auto"
     """cpu, cuda, …; auto uses an accelerator if there is one."""
+    precision: Precision = "auto"
+    """Of the backbone: float32, bfloat16, or auto, which is bfloat16 on CPUs with instructions for it."""
     quiet: bool = False
     """No progress bar."""
 
@@ -82,7 +85,7 @@ def caption(options: CaptionOptions) -> Captions:
         batch_size=options.batch,
         progress=not options.quiet,
     )
-    captioner = load_captioner(options.captioner, options.device, options.workers)
+    captioner = load_captioner(options.captioner, options.device, options.workers, options.precision)
     stream = captioner.stream(found.photos, settings)
     captions: list[CaptionedPhoto] = []
     skipped = list(found.faults)
