@@ -36,6 +36,7 @@ def make_world(folder: Path) -> None:
     for name in ("holiday.jpg", "street.jpg", "crowd.jpg"):
         Image.open(folder / "photos" / "red-dog-left.png").save(folder / name)
     draw_flickr(folder / "flickr8k")
+    write_karpathy(folder / "dataset_coco.json", folder / "train2017")
     write_judgements(folder / "path" / "to" / "flickr8k")
     write_texts(folder)
     for command in (
@@ -115,6 +116,18 @@ def draw_flickr(folder: Path) -> None:
     for split, names in lists.items():
         listed = {"train": "trainImages", "val": "devImages", "test": "testImages"}[split]
         (folder / f"Flickr_8k.{listed}.txt").write_text("\n".join(names) + "\n")
+
+
+def write_karpathy(file: Path, images: Path) -> None:
+    """Images with their captions in one file of Karpathy's form."""
+    images.mkdir()
+    rows = []
+    for number, scene in enumerate(scenes(), start=1):
+        name = f"{number:012d}.jpg"
+        draw(images / name, *scene)
+        sentences = [{"raw": text} for text in captions_of(*scene)]
+        rows.append({"filename": name, "cocoid": number, "split": split_of(*scene), "sentences": sentences})
+    file.write_text(json.dumps({"dataset": "coco", "images": rows}))
 
 
 def write_judgements(folder: Path) -> None:

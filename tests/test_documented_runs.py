@@ -44,7 +44,7 @@ RESULTS = "docs/results.md"
 PAGES = [page for page in TEXTS if str(page.relative_to(ROOT)) != RESULTS and any(commands_of(page))]
 FILLED_IN = {
     "PACK": "pack", "RUN": "runs/find", "NAME": "vse++", "SOURCE": "photos", "IMAGES": "packs/flickr8k",
-    "CORPUS": "packs/sentences", "cuda": "cpu",
+    "CORPUS": "packs/sentences", "COCO": "packs/coco", "cuda": "cpu",
 }  # fmt: skip
 FEW_PHOTOS = {"photos/": "few", "~/Photos": "Photos", "~/Photos/2019": "Photos/2019"}
 """For caption, index and search, which run the bundled models."""

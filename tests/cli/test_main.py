@@ -73,7 +73,9 @@ def test_usage_and_unknown_verbs(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(verb in said for verb in VERBS)
     assert main(["trian"]) == 2
     error = capsys.readouterr().err
-    assert "unknown verb 'trian'" in error and "Did you mean `tellapart train`?" in error
+    assert error == "tellapart: unknown verb 'trian'. Did you mean 'train'?\n"
+    assert main(["zzz"]) == 2
+    assert (said := capsys.readouterr().err) and all(verb in said for verb in VERBS)
 
 
 def test_from_training_to_figures(tiny_pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,7 +100,11 @@ def test_a_refused_run_leaves_nothing_in_the_way(tiny_pack: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["train", "vse--", "--data", "{pack}", "--out", "x"], "Unknown recipe 'vse--'"),
+        (
+            ["train", "vse--", "--data", "{pack}", "--out", "x"],
+            "Unknown recipe 'vse--'. Did you mean 'vse' or 'vse++'? Run `tellapart recipes`.",
+        ),
+        (["train", "zzz", "--data", "{pack}", "--out", "x"], "Unknown recipe 'zzz'. Run `tellapart recipes`."),
         (["train", "vse++", "--data", "nowhere", "--out", "x"], "is not a pack"),
         (["train", "vse++", "--data", "{pack}", "--out", "{out}", "--features", "lost"], "no finished features 'lost'"),
         (["evaluate", "nowhere", "--data", "{pack}"], "is not a run folder"),

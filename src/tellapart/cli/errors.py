@@ -15,6 +15,9 @@ from tellapart.core.errors import Error, Step
 ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)(?:=([^`]+))?`")
 """An argument in backticks, alone or with a value: `count`, `device='cpu'`."""
 
+OPTIONS = {"batch_size": "batch", "boxes": "object_boxes", "attention": "show_attention"}
+"""Arguments whose option has another name on the command line."""
+
 
 def option_names(options: type) -> dict[str, str]:
     """How the command line writes each field of a verb's options: `--out`, or PACK for a positional.
@@ -73,7 +76,8 @@ def exit_code(work: Callable[[], object]) -> int:
 
 
 def _with_flag(match: re.Match[str], names: Mapping[str, str]) -> str:
-    name, value = match.groups()
+    argument, value = match.groups()
+    name = argument if argument in names else OPTIONS.get(argument, argument)
     if name not in names:
         return match[0]
     return names[name] if value is None else _option(names[name], _literal(value))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import io
 import os
@@ -12,6 +11,7 @@ from typing import Any
 
 from tellapart.cli.errors import for_command_line, option_names
 from tellapart.core.errors import Error
+from tellapart.core.suggestions import did_you_mean
 
 VERBS: dict[str, str] = {
     "prepare": "read images and captions into a pack",
@@ -65,9 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(__version__)
         return 0
     if arguments[0] not in VERBS:
-        similar = difflib.get_close_matches(arguments[0], VERBS, 1)
-        hint = f" Did you mean `tellapart {similar[0]}`?" if similar else ""
-        print(f"tellapart: unknown verb '{arguments[0]}'.{hint}\n\n{usage()}", file=sys.stderr)
+        hint = did_you_mean(arguments[0], VERBS) or f"\n\n{usage()}"
+        print(f"tellapart: unknown verb '{arguments[0]}'.{hint}", file=sys.stderr)
         return 2
     return _run(arguments[0], arguments[1:])
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tellapart.core.errors import InputError
+from tellapart.core.errors import InputError, Step
 from tellapart.core.files import read_json
+from tellapart.core.suggestions import did_you_mean
 from tellapart.papers.contrastive_captioning import recipes as contrastive_captioning
 from tellapart.papers.convse import recipes as convse
 from tellapart.papers.grounded_captioning import recipes as grounded_captioning
@@ -56,4 +57,4 @@ def find_recipe(name: str) -> Recipe:
         return read_recipe(folder)
     if folder.is_file() and folder.suffix == ".json":
         return recipe_from_plain(read_json(folder))
-    raise InputError(f"Unknown recipe '{name}'. Known recipes: {', '.join(RECIPES)}.")
+    raise InputError(f"Unknown recipe '{name}'.{did_you_mean(name, RECIPES)}", Step("recipes"))

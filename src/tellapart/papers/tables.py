@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tellapart.core.errors import InputError
+from tellapart.core.errors import InputError, Step
+from tellapart.core.suggestions import did_you_mean
 from tellapart.papers.contrastive_captioning import tables as contrastive_captioning
 from tellapart.papers.convse import coco_tables as convse_coco
 from tellapart.papers.convse import heads_tables
@@ -51,6 +52,6 @@ def find_tables(names: Sequence[str]) -> list[Table]:
     for name in names:
         fitting = [table for key, table in TABLES.items() if key == name or f"{key.split('/')[0]}/*" == name]
         if not fitting:
-            raise InputError(f"Unknown table '{name}'. Known tables: {', '.join(TABLES)}.")
+            raise InputError(f"Unknown table '{name}'.{did_you_mean(name, TABLES)}", Step("reproduce", list=True))
         found.extend(table for table in fitting if table not in found)
     return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tellapart.core.errors import InputError
+from tellapart.core.suggestions import did_you_mean
 from tellapart.runs.recipe import Recipe
 
 
@@ -145,9 +146,8 @@ class Table:
         known = {row.name for row in self.rows}
         unknown = [name for name in rows if name not in known]
         if unknown:
-            raise InputError(
-                f"{self.name} has no row '{unknown[0]}'; its rows are {', '.join(row.name for row in self.rows)}."
-            )
+            hint = did_you_mean(unknown[0], known) or f" Its rows are {', '.join(row.name for row in self.rows)}."
+            raise InputError(f"{self.name} has no row '{unknown[0]}'.{hint}")
         kept = tuple(row for row in self.rows if row.name in rows)
         claims = tuple(claim for claim in self.claims if rows_of(claim) <= set(rows))
         return replace(self, rows=kept, claims=claims)

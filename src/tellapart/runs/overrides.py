@@ -10,6 +10,7 @@ from typing import Any
 
 from tellapart.core.errors import InputError
 from tellapart.core.fields import with_current_names
+from tellapart.core.suggestions import did_you_mean
 from tellapart.runs.recipe import Recipe
 from tellapart.runs.registry import from_plain, known_kinds, options_of
 
@@ -30,7 +31,8 @@ def override(recipe: Recipe, settings: Sequence[str]) -> Recipe:
         if parts[0] in names:
             parts = ["stages", str(names.index(parts[0])), *parts[1:]]
         elif len(parts) > 1 and parts[0] != "stages":
-            raise InputError(f"'{path}': this recipe has no stage '{parts[0]}'; its stages are {', '.join(names)}.")
+            hint = did_you_mean(parts[0], names) or f" Its stages are {', '.join(names)}."
+            raise InputError(f"'{path}': this recipe has no stage '{parts[0]}'.{hint}")
         recipe = _changed(recipe, parts, text, path)
     return recipe
 
@@ -45,9 +47,8 @@ def _changed(value: Any, parts: list[str], text: str, path: str) -> Any:
     fields = {f.name for f in dataclasses.fields(value)}
     ((name, text),) = with_current_names(type(value), {parts[0]: text}).items()
     if name not in fields:
-        raise InputError(
-            f"'{path}': {type(value).__name__} has no field '{name}'; its fields are {', '.join(sorted(fields))}."
-        )
+        hint = did_you_mean(name, fields) or f" Its fields are {', '.join(sorted(fields))}."
+        raise InputError(f"'{path}': {type(value).__name__} has no field '{name}'.{hint}")
     held, hint = getattr(value, name), typing.get_type_hints(type(value))[name]
     if parts[1:]:
         # An optional part that is None (`average`) starts from its defaults when one of its fields is set.

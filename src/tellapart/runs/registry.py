@@ -12,6 +12,7 @@ from typing import Any
 
 from tellapart.core.errors import InputError
 from tellapart.core.fields import first_name, first_value, with_current_names
+from tellapart.core.suggestions import did_you_mean
 from tellapart.models.captioners import CAPTIONERS
 from tellapart.models.matchers import MATCHERS
 from tellapart.runs.recipe import Recipe, Stage
@@ -98,7 +99,8 @@ def _class_of(value: dict[str, Any], hint: Any) -> Any:
         return None
     known = MODELS if name in MODELS else known_kinds()
     if name not in known:
-        raise InputError(f"This recipe names the unknown kind '{name}'. Known kinds: {', '.join(sorted(known))}.")
+        hint = did_you_mean(str(name), known) or f" Known kinds: {', '.join(sorted(known))}."
+        raise InputError(f"This recipe names the unknown kind '{name}'.{hint}")
     return known[name]
 
 

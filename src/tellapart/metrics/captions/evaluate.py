@@ -5,6 +5,7 @@ from itertools import chain
 from typing import Literal
 
 from tellapart.core.errors import InputError
+from tellapart.core.suggestions import did_you_mean
 from tellapart.metrics.captions.by_image import match_ids
 from tellapart.metrics.captions.document_frequency import DocumentFrequency
 from tellapart.metrics.captions.encoded import check
@@ -38,7 +39,8 @@ def evaluate(
     """
     unknown = [name for name in metrics if name not in METRICS]
     if unknown:
-        raise InputError(f"Unknown metric {unknown[0]}; choose from {', '.join(METRICS)}.")
+        hint = did_you_mean(unknown[0], METRICS) or f" Choose from {', '.join(METRICS)}."
+        raise InputError(f"Unknown metric {unknown[0]}.{hint}")
     if meteor not in METEORS:
         raise InputError(f"meteor must be {' or '.join(METEORS)}, not {meteor}.")
     first, second = paired(candidates, references)
