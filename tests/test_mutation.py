@@ -1,0 +1,67 @@
+"""The mutation tool: which changes it makes, which it leaves, and that tests see a changed module."""
+
+from pathlib import Path
+
+import pytest
+
+from mutation.judge import KILLED, SURVIVED, OneModule, judge
+from mutation.mapping import PACKAGES, modules, judges_of
+from mutation.mutants import mutants_of
+
+CODE = '''"""Docs 1."""
+from dataclasses import dataclass
+
+WIDTH = 3
+
+@dataclass
+class Settings:
+    margin: float = 0.2
+
+def f(x: "int | None", flag: bool = True) -> "int | None":
+    if x < 0:
+        raise ValueError(f"not {x - 1}")
+    if x.is_cuda and x > 7:
+        return x - 100
+    return -x + max(x, WIDTH) if flag and x else 2.5
+'''
+
+
+def test_changes_of_a_small_file(tmp_path: Path) -> None:
+    path = tmp_path / "small.py"
+    path.write_text(CODE)
+    kinds = [one.kind for one in mutants_of(path, "small")]
+    assert sorted(kinds) == sorted(
+        [
+            "3 -> 4",
+            "True -> False",
+            "Lt -> LtE",
+            "Lt -> Gt",
+            "0 -> 1",
+            "Add -> Sub",
+            "drop USub",
+            "max -> min",
+            "And -> Or",
+            "2.5 -> 5.0",
+        ]
+    )
+    for mutant in mutants_of(path, "small"):
+        compile(mutant.source(), "small.py", "exec")
+    texts = {mutant.kind: mutant.source() for mutant in mutants_of(path, "small")}
+    assert "if x <= 0" in texts["Lt -> LtE"] and "min(x, WIDTH)" in texts["max -> min"]
+    assert "flag or x" in texts["And -> Or"] and "+x + max" in texts["drop USub"]
+
+
+def test_most_modules_with_mutants_have_tests() -> None:
+    for package in PACKAGES:
+        for name, path in modules(package).items():
+            if mutants_of(path, name):
+                assert all((Path(__file__).parents[1] / test).is_file() for test in judges_of(name))
+    assert judges_of("tellapart.losses.hinge")[0] == "tests/losses/test_ranking_losses.py"
+
+
+@pytest.mark.parametrize(("answer", "verdict"), [(41, KILLED), (42, SURVIVED)])
+def test_a_changed_module_is_seen_by_tests(answer: int, verdict: str, tmp_path: Path) -> None:
+    test = tmp_path / "test_answer.py"
+    test.write_text("from tellapart.losses.answer import ANSWER\n\ndef test_it() -> None:\n    assert ANSWER == 42\n")
+    changed = OneModule("tellapart.losses.answer", tmp_path / "answer.py", f"ANSWER = {answer}\n")
+    assert judge(changed, [str(test)], 100)[0] == verdict
