@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mutation.judge import KILLED, SURVIVED, OneModule, judge
-from mutation.mapping import PACKAGES, modules, judges_of
+from mutation.mapping import PACKAGES, judges_of, modules
 from mutation.mutants import mutants_of
 
 CODE = '''"""Docs 1."""

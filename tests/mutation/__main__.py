@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from mutation.judge import KILLED, SURVIVED, TIMED_OUT, OneModule, judge, preload
-from mutation.mapping import PACKAGES, modules, judges_of
+from mutation.mapping import PACKAGES, judges_of, modules
 from mutation.mutants import Mutant, mutants_of
 
 LEAST_LIMIT = 60.0

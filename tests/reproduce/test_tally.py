@@ -1,6 +1,7 @@
 """The tally of claims: every claim once per table and pack, with the reason of the undecided."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tellapart.papers.tables import TABLES
 from tellapart.reproduce.claims import check_claim
@@ -43,6 +44,8 @@ def test_each_claim_once_per_table_and_pack() -> None:
 def test_claims_of_tables_without_a_run_count_as_not_run() -> None:
     found = tally_claims([TABLE], [])
     assert [(one.pack, one.checked.reason) for one in found] == [(NO_DATA, "not run")] * 2
+    found = tally_claims([replace(TABLE, pack_names=("coco",))], [])
+    assert {one.pack for one in found} == {"coco: no run"}
 
 
 def test_of_two_undecided_sections_the_one_that_lacks_least_counts() -> None:

@@ -43,7 +43,8 @@ def tally_claims(tables: Iterable[Table], filled: Sequence[Filled]) -> list[Tall
             sections = [one.claims for one in own if one.data.pack == pack]
             found += [TalliedClaim(table.name, pack, _first_decided(judged)) for judged in zip(*sections)]
         if not own:
-            found += [TalliedClaim(table.name, NO_DATA, check_claim(claim, {})) for claim in table.claims]
+            wanted = f"{', '.join(table.pack_names)}: {NO_DATA}" if table.pack_names else NO_DATA
+            found += [TalliedClaim(table.name, wanted, check_claim(claim, {})) for claim in table.claims]
     return found
 
 
@@ -71,7 +72,7 @@ def tally_markdown(claims: Sequence[TalliedClaim]) -> str:
 
 def _order(item: tuple[tuple[str, str], list[TalliedClaim]]) -> tuple[str, bool, str]:
     (paper, pack), _ = item
-    return paper, pack == NO_DATA, pack
+    return paper, pack.endswith(NO_DATA), pack
 
 
 def _line(paper: str, pack: str, group: Sequence[TalliedClaim]) -> str:
