@@ -16,8 +16,9 @@ from tellapart.metrics.captions.encoded import Encoded, check, encode
 from tellapart.metrics.captions.meteor import tables as meteor_tables
 from tellapart.metrics.captions.meteor.matches import Matches, find_matches
 from tellapart.metrics.captions.meteor.normalize import normalize
-from tellapart.metrics.captions.meteor.search import LONGEST, Alignments, best_alignments
+from tellapart.metrics.captions.meteor.search import Alignments, best_alignments
 from tellapart.metrics.captions.meteor.search_one import search_one
+from tellapart.metrics.captions.meteor.settled import LONGEST
 from tellapart.metrics.captions.values import CorpusSums, Score
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from tellapart.metrics.captions.meteor.matches import EXACT, Matches
+from tellapart.metrics.captions.meteor.matches import Matches
 from tellapart.metrics.captions.meteor.search import BEAM
+from tellapart.metrics.captions.meteor.spans import EXACT
 
 
 @dataclass

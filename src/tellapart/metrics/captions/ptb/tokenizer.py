@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from tellapart.metrics.captions.ptb.abbreviations import INNER_ABBREVIATIONS, SENTENCE_FINAL_ABBREVIATIONS
-from tellapart.metrics.captions.ptb.rules import Rule, rules, token
+from tellapart.metrics.captions.ptb.rules import Rule, rules
+from tellapart.metrics.captions.ptb.scanner import token
 
 PUNCTUATION = frozenset(
     ["''", "'", "``", "`", "-LRB-", "-RRB-", "-LCB-", "-RCB-", ".", "?", "!", ",", ":", "-", "--", "...", ";"]
