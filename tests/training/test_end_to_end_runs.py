@@ -39,6 +39,9 @@ def test_from_a_pack_to_runs_that_open(photo_world: Path, tmp_path: Path) -> Non
     (out / "backbone.safetensors").unlink()  # each run has its own
     photos = sorted((photo_world / "photos").glob("*.png"))[:2]
     captioner, matcher = ta.load_captioner(out / "captioner"), ta.load_matcher(out / "matcher")
+    bias = captioner.generator.captioner.bias  # type: ignore[attr-defined]
+    rarest = min(bias[4:].tolist())  # no step of training moves the bias as far as the third stage
+    assert max(bias[4:].tolist()) > rarest + 0.1 and max(bias[:4].abs().tolist()) < 0.1
     captions = captioner.caption(photos, attention=True)
     assert captions[0].attention is not None and captions[0].attention.weights.shape[1] == 4
     assert matcher.similarity(photos, ["a red ball", "an unheard-of wörd"]).shape == (2, 2)

@@ -11,7 +11,7 @@ import tyro
 
 from tellapart.data.pack import Pack
 from tellapart.evaluation.format import readable
-from tellapart.inference.pack_judge import open_pack_judge
+from tellapart.inference.pack_matcher import open_pack_matcher
 from tellapart.runs.evaluate import default_path, evaluate_run, write_evaluation
 
 
@@ -49,7 +49,7 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
     """Print, write and return the metrics by name."""
     judge = None
     if options.judge is not None:
-        judge = open_pack_judge(options.judge, Pack(options.data), options.judge_features, options.device)
+        judge = open_pack_matcher(options.judge, Pack(options.data), options.judge_features, options.device).judge
     found = evaluate_run(
         options.run,
         options.data,

@@ -1,4 +1,4 @@
-"""End-to-end training from a pack to run folders: joint training, then self-critical training of the captioner.
+"""End-to-end training from a pack to run folders: joint training, self-critical training of the captioner, rare words.
 
 OUT/
   backbone.safetensors   the tuned backbone; its path is a name that `load_backbone` reads
@@ -32,6 +32,7 @@ from tellapart.training.end_to_end.object_words import ObjectWords
 from tellapart.training.end_to_end.rewards import Rewards, nearest
 from tellapart.training.end_to_end.runs import save_runs
 from tellapart.training.end_to_end.self_critical import SelfCritical, train_self_critical
+from tellapart.training.end_to_end.word_bias import WordBias, adjust_word_bias
 from tellapart.training.end_to_end.words import PiecesOfWords
 
 CELL = 32
@@ -54,6 +55,8 @@ class EndToEnd:
     """The first stage: backbone, matcher and captioner together."""
     self_critical: SelfCritical = field(default_factory=SelfCritical)
     """The second stage: the captioner alone, on rewards."""
+    word_bias: WordBias = field(default_factory=WordBias)
+    """The third stage: rare words of the captioner become likelier."""
     look_alikes: int = 9
     """Most similar images among which a caption must identify its own."""
     seed: int = 1
@@ -78,7 +81,8 @@ def train_end_to_end(
     log(f"joint training took {steps} steps")
     averaged: JointModel = training.average.model  # type: ignore[assignment]
     del training, model
-    averaged.captioner = reward_captioner(averaged, given, pack.vocabulary, pieces, settings, log)
+    rewarded = reward_captioner(averaged, given, pack.vocabulary, pieces, settings, log)
+    averaged.captioner = adjust_word_bias(rewarded, given.words.tokens, settings.word_bias)
     return save_runs(
         Path(out),
         averaged,

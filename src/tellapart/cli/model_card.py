@@ -1,0 +1,135 @@
+"""`python -m tellapart.cli.model_card --data PACK`: the values of the model card, as tables of Markdown.
+
+The pack holds images that no model was trained on, with the features that the models read:
+
+    tellapart prepare COCO --out PACK --format coco
+    tellapart extract PACK --like bundled:captioner
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import tyro
+
+from tellapart.cli.errors import exit_code
+from tellapart.core.errors import InputError
+from tellapart.data.batches import Batches
+from tellapart.data.feature_store import FeatureStore
+from tellapart.data.pack import Pack
+from tellapart.inference.caption_generator import open_caption_generator
+from tellapart.inference.pack_captions import (
+    batches_for,
+    caption_values,
+    look_alikes_by,
+    plain_captions,
+    references_of,
+)
+from tellapart.inference.pack_matcher import PackMatcher, open_pack_matcher
+from tellapart.metrics.captions.neighbours import LOOK_ALIKES
+
+PEOPLE = "people's first caption"
+
+
+@dataclass(frozen=True)
+class ModelCardOptions:
+    """Print the metrics of a captioner and a matcher on the images of a pack."""
+
+    data: Path
+    """The pack, with the features that the models read."""
+    split: str = "all"
+    """train, val, test, or all."""
+    captioner: str = "bundled:captioner"
+    """The captioner's run."""
+    matcher: str = "bundled:matcher"
+    """The matcher's run, for recall; an empty name leaves it out."""
+    first: int = 0
+    """Caption only the first so many images; look-alikes come from all. 0 for all."""
+    judge: str = ""
+    """A matcher's run that picks images among look-alikes; adds people's first captions to the table."""
+    judge_features: str | None = None
+    """Name of the pack's features that the judge reads. Default: the name that it was trained with."""
+    look_alikes: int = LOOK_ALIKES
+    """Look-alikes per image."""
+    look_alikes_by: str = ""
+    """Name of the pack's features that look-alikes are found by. Default: those of the captioner."""
+    device: str = "cpu"
+    """cpu, cuda, cuda:1, …"""
+
+
+def model_card(options: ModelCardOptions) -> dict[str, dict[str, float]]:
+    """Print and return the values of each way to write captions, and of the matcher."""
+    pack = Pack(options.data)
+    rows = np.array([row for row in pack.split(options.split).images if pack.captions_of[int(row)]])
+    if len(rows) < 2:
+        raise InputError(f"{pack.folder} has fewer than two captioned images in '{options.split}'; choose more.")
+    generator = open_caption_generator(options.captioner, options.device)
+    batches = batches_for(generator, pack, options.device)
+    by = Batches(pack, FeatureStore(pack.feature_folder(options.look_alikes_by))) if options.look_alikes_by else batches
+    similar = look_alikes_by(by, rows, options.look_alikes)
+    references = references_of(pack, rows)
+    some = rows[: options.first or None]
+    systems = {"plain": plain_captions(generator, batches, some)}
+    found = {name: caption_values(captions, references, similar) for name, captions in systems.items()}
+    if options.judge:
+        judge = open_pack_matcher(options.judge, pack, options.judge_features, options.device)
+        systems[PEOPLE] = [group[0] for group in references[: len(some)]]
+        found[PEOPLE] = _of_people(references, similar, len(some))
+        for name, captions in systems.items():
+            found[name] |= {
+                "judge right": 100 * float(judge.picks(rows, captions, similar[: len(some)]).double().mean())
+            }
+    print(f"{len(some):,} captions, {len(rows):,} images, {similar.shape[1]} look-alikes each\n")
+    print(as_table("captions", found))
+    if options.matcher:
+        found["matcher"] = _recall(open_pack_matcher(options.matcher, pack, device=options.device), rows)
+        print("\n" + as_table("among images", {f"{len(rows):,}": found["matcher"]}))
+    return found
+
+
+def _of_people(references: list[list[str]], similar: np.ndarray, count: int) -> dict[str, float]:
+    """First captions of people against their others; images with one caption have no other and are left out."""
+    if any(len(group) < 2 for group in references[:count]):
+        return {}
+    first = [group[0] for group in references[:count]]
+    others = [group[1:] for group in references[:count]] + references[count:]
+    return caption_values(first, others, similar)
+
+
+def _recall(matcher: PackMatcher, rows: np.ndarray) -> dict[str, float]:
+    found = matcher.recall(rows)
+    return {name: value for name, value in found.items() if "median" not in name}
+
+
+def as_table(title: str, values: dict[str, dict[str, float]]) -> str:
+    """Markdown with one line per entry and one column per metric.
+
+    >>> print(as_table("x", {"a": {"CIDEr": 112.64}, "b": {"CIDEr": 100.0, "words in 400": 450.0}}))
+    | x | CIDEr | words in 400 |
+    |---|---|---|
+    | a | 112.6 | |
+    | b | 100.0 | 450 |
+    """
+    names = list(dict.fromkeys(name for entry in values.values() for name in entry))
+    lines = [f"| {title} | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+    for entry, found in values.items():
+        cells = [_cell(name, found[name]) if name in found else "" for name in names]
+        lines.append("| " + " | ".join([entry, *cells]).replace("|  |", "| |").rstrip() + " |")
+    return "\n".join(lines)
+
+
+def _cell(name: str, value: float) -> str:
+    return f"{value:.0f}" if name.startswith("words") else f"{value:.1f}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print as the command line says."""
+    options = tyro.cli(ModelCardOptions, args=arguments)
+    return exit_code(lambda: model_card(options))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

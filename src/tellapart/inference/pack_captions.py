@@ -1,0 +1,73 @@
+"""A captioner's run on the images of a pack, by features that the pack has, and what its captions are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+
+from tellapart.core.types import Images
+from tellapart.data.batches import Batches
+from tellapart.data.pack import Pack
+from tellapart.evaluation.chunks import chunks
+from tellapart.inference.caption_generator import BEAM, CaptionGenerator
+from tellapart.metrics.captions.cider_between import cider_between
+from tellapart.metrics.captions.diversity import FIRST, distinct_words
+from tellapart.metrics.captions.evaluate import available_metrics, evaluate
+from tellapart.metrics.captions.neighbours import nearest_rows
+from tellapart.metrics.captions.ptb.tokenizer import tokenize, tokenize_groups
+from tellapart.runs.context import store_like
+
+TOGETHER = 64
+SHOWN = ("BLEU-1", "BLEU-4", "METEOR", "ROUGE-L", "CIDEr", "CHAIR-s", "CHAIR-i")
+"""Metrics of a captioner's model card."""
+
+
+def batches_for(generator: CaptionGenerator, pack: Pack, device: torch.device | str = "cpu") -> Batches:
+    """The pack's images as the captioner reads them; raises if the pack lacks its features."""
+    store = store_like(generator.run, generator.run.data["features"], pack, None)
+    return Batches(pack, store, (), torch.device(device))
+
+
+def plain_captions(
+    generator: CaptionGenerator, batches: Batches, image_rows: np.ndarray, beam: int = BEAM
+) -> list[str]:
+    """The likeliest caption of each of these images, as `tellapart caption` generates it."""
+    found: list[str] = []
+    for images in _read(batches, image_rows):
+        found += generator.generate(images, beam).texts
+    return found
+
+
+def _read(batches: Batches, image_rows: np.ndarray) -> Iterator[Images]:
+    for rows in chunks(image_rows, TOGETHER):
+        yield batches.images(rows)
+
+
+def look_alikes_by(batches: Batches, image_rows: np.ndarray, count: int) -> np.ndarray:
+    """[I, count]: the nearest of these images to each, by pooled features, as indices of `image_rows`."""
+    return nearest_rows(np.concatenate([images.pooled().cpu().numpy() for images in _read(batches, image_rows)]), count)
+
+
+def references_of(pack: Pack, image_rows: np.ndarray) -> list[list[str]]:
+    """The captions of each image of the pack."""
+    return [[pack.captions[row].text for row in pack.captions_of[int(image)]] for image in image_rows]
+
+
+def caption_values(
+    captions: Sequence[str], references: Sequence[Sequence[str]], similar: np.ndarray | None = None
+) -> dict[str, float]:
+    """The metrics of a model card in percent (CIDEr and CIDErBtw times 100), and the distinct words of 400 captions.
+
+    Caption i belongs to references i; there may be more references, of images that are only look-alikes [C, k].
+    METEOR is left out where its tables are not installed.
+    """
+    lines, groups = tokenize(captions), tokenize_groups(references)
+    able = set(available_metrics()[0]) | {"CHAIR-s", "CHAIR-i"}
+    chosen = [name for name in SHOWN if name in able]
+    values = evaluate(lines, groups[: len(lines)], chosen, tokenized=True)
+    found = {name: 100 * score.corpus for name, score in values.items()}
+    if similar is not None:
+        found["CIDErBtw"] = 100 * cider_between(lines, groups, similar[: len(lines)].tolist()).corpus
+    return found | {f"words in {FIRST}": float(distinct_words(lines))}

