@@ -13,7 +13,7 @@ from PIL import Image
 from tellapart.images.orientation import upright
 
 STYLE = """
-:root { color-scheme: light dark; --line: #8884; --good: #2a9d5c; }
+:root { color-scheme: light dark; --line: #8884; --good: #2a9d5c; --bad: #c8403c; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { margin-bottom: 0; } h1 + p { margin-top: .2rem; opacity: .75; }
 h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
@@ -24,6 +24,7 @@ figure { margin: 0; } img { border-radius: 6px; max-width: 100%; } figcaption { 
 .row { display: flex; gap: .8rem; flex-wrap: wrap; margin: .8rem 0 1.6rem; align-items: flex-start; }
 .row figure { width: 9.5rem; } .row .wide { flex: 1; min-width: 14rem; }
 .right img { outline: 4px solid var(--good); } .right > strong { color: var(--good); }
+li.right { color: var(--good); } li.wrong { color: var(--bad); }
 blockquote { margin: .3rem 0; padding-left: .8rem; border-left: 3px solid var(--line); }
 """
 
@@ -68,6 +69,20 @@ def plot(image: bytes, description: str) -> str:
 def quotes(lines: Sequence[str]) -> str:
     """Lines as block quotes."""
     return "".join(f"<blockquote>{html.escape(line)}</blockquote>" for line in lines)
+
+
+def text(words: str) -> str:
+    """Words as HTML."""
+    return html.escape(words)
+
+
+def ranked(lines: Sequence[tuple[str, bool]]) -> str:
+    """A numbered list; right lines have a tick and a colour, wrong ones a cross and another."""
+    items = (
+        f'<li class="{"right" if right else "wrong"}">{"✓" if right else "✗"} {html.escape(line)}</li>'
+        for line, right in lines
+    )
+    return f"<ol>{''.join(items)}</ol>"
 
 
 def row(parts: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from tellapart.core.protocols import Matcher
 from tellapart.data.pack import Pack
 from tellapart.evaluation import full_evaluation
 from tellapart.evaluation.format import readable
-from tellapart.evaluation.retrieval import score_split
+from tellapart.evaluation.retrieval import SplitScores, score_split
 from tellapart.models.captioners.teacher_forcing import as_captioner
 from tellapart.models.decoding import beam
 from tellapart.objectives.context import Context
@@ -23,6 +23,7 @@ from tellapart.report import page
 from tellapart.report.attention_section import attention_section
 from tellapart.report.curves import learning_curves
 from tellapart.report.memory_plot import memories_section
+from tellapart.report.ranked_captions import Ranking, comparison_section, examples_section
 from tellapart.runs.context import context_for
 from tellapart.runs.run import Run, open_run
 
@@ -49,7 +50,11 @@ def write_report(runs: Sequence[Path], data: Path, out: Path, examples: Examples
         raise InputError("`runs` is empty; name at least one run folder.")
     pack, examples = Pack(data), examples or Examples()
     opened = [open_run(folder) for folder in runs]
-    sections = [section for run in opened for section in run_sections(run, pack, examples)]
+    scores = {run.folder: matcher_scores(run, pack, examples.split) for run in opened if isinstance(run.model, Matcher)}
+    sections = [section for run in opened for section in run_sections(run, pack, examples, scores.get(run.folder))]
+    if len(scores) > 1:
+        rankings = [Ranking(folder.name, found) for folder, found in scores.items()]
+        sections.append(("Captions found by image, compared", comparison_section(rankings, pack)))
     attention = attention_section(opened, pack, examples.split, examples.count, examples.seed)
     if attention:
         sections.append(("Attention of each word", attention))
@@ -62,8 +67,15 @@ def write_report(runs: Sequence[Path], data: Path, out: Path, examples: Examples
 
 
 @torch.no_grad()
-def run_sections(run: Run, pack: Pack, examples: Examples) -> list[Section]:
-    """The sections of one run: metrics, learning curves, examples, and memories if it has any."""
+def matcher_scores(run: Run, pack: Pack, split: str) -> SplitScores:
+    """A matcher's scores of a split."""
+    return score_split(run.model, context_for(run, pack), split)
+
+
+@torch.no_grad()
+def run_sections(run: Run, pack: Pack, examples: Examples, found: SplitScores | None = None) -> list[Section]:
+    """The sections of one run: metrics, learning curves, examples, and memories if it has any. `found` are a matcher's
+    scores."""
     context = context_for(run, pack)
     metrics = full_evaluation(run.last_stage.evaluation)(run.model, context, examples.split)
     curves = page.plot(learning_curves(run.folder / "log.jsonl", run.last_stage.monitor), "learning curves")
@@ -72,8 +84,10 @@ def run_sections(run: Run, pack: Pack, examples: Examples) -> list[Section]:
         (f"{title}: metrics", page.table(readable(metrics), ("metric", "value"))),
         (f"{title}: learning curves", curves),
     ]
-    if isinstance(run.model, Matcher):
-        sections.append((f"{title}: images found by text", _retrieval(run, context, examples)))
+    if found is not None:
+        sections.append((f"{title}: images found by text", _retrieval(found, context, examples)))
+        ranked = examples_section(Ranking(title, found), pack, examples.count // 2 or 1, examples.seed)
+        sections.append((f"{title}: captions found by image", ranked))
     else:
         sections.append((f"{title}: captions", _captions(run, context, examples)))
     images = examples.rows(context.pack.split(examples.split).images)
@@ -83,9 +97,8 @@ def run_sections(run: Run, pack: Pack, examples: Examples) -> list[Section]:
     return sections
 
 
-def _retrieval(run: Run, context: Context, examples: Examples) -> str:
+def _retrieval(found: SplitScores, context: Context, examples: Examples) -> str:
     """Random queries with the five best images; the right one has a tick."""
-    found = score_split(run.model, context, examples.split)
     parts = []
     for caption in examples.rows(np.arange(len(found.captions))).tolist():
         best = found.scores[:, caption].topk(min(5, len(found.image_rows))).indices.tolist()

@@ -8,11 +8,12 @@ import torch
 from tellapart.core.errors import InputError
 from tellapart.metrics.retrieval.cxc import cxc_positives, cxc_recall, read_cxc
 
+# The layout of the public files.
 FILE = """caption,image,agg_score,sampling_method
-COCO_val2014_000000000139.jpg:11,COCO_val2014_000000000285.jpg,4.2,c2i_intrasim
-COCO_val2014_000000000285.jpg:22,COCO_val2014_000000000139.jpg,2.9,c2i_intrasim
-COCO_val2014_000000000285.jpg:22,COCO_val2014_000000000285.jpg,1.0,c2i_original
-COCO_val2014_000000000001.jpg:99,COCO_val2014_000000000285.jpg,5.0,c2i_intrasim
+COCO_val2014:sentid:11,COCO_val2014_000000000285.jpg,4.2,c2i_intrasim
+COCO_val2014:sentid:22,COCO_val2014_000000000139.jpg,2.9,c2i_intrasim
+COCO_val2014:sentid:22,COCO_val2014_000000000285.jpg,1.0,c2i_original
+COCO_val2014:sentid:99,COCO_val2014_000000000285.jpg,5.0,c2i_intrasim
 """
 
 
@@ -37,8 +38,13 @@ def test_recall_counts_any_positive() -> None:
 
 
 def test_other_files_are_rejected(tmp_path: Path) -> None:
-    (tmp_path / "other.csv").write_text("a,b\nx,y\n")
+    (tmp_path / "other.csv").write_text("caption,image,agg_score\nx,y\n")
     with pytest.raises(InputError, match="line 2"):
         read_cxc(tmp_path / "other.csv")
+    pairs = "caption1,caption2,agg_score,sampling_method\nCOCO_val2014:sentid:1,COCO_val2014:sentid:2,1.24,c2c_isim\n"
+    for text in (pairs, ""):
+        (tmp_path / "sts_val.csv").write_text(text)
+        with pytest.raises(InputError, match="line 1: expected the columns caption, image"):
+            read_cxc(tmp_path / "sts_val.csv")
     with pytest.raises(InputError, match="Cannot read"):
         read_cxc(tmp_path / "none.csv")

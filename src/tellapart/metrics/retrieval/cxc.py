@@ -33,11 +33,16 @@ class Rating:
 
 
 def read_cxc(path: Path) -> list[Rating]:
-    """The ratings of a `sits_*.csv` file: caption (its id after the last colon), image file, score, sampling."""
+    """The ratings of a `sits_*.csv` file: caption (its id after the last colon), image file, score, sampling.
+
+    CxC's other files rate pairs of captions (`sts_*`) or of images (`sis_*`): they are an error.
+    """
     try:
         rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the CxC file {path}: {error}.") from error
+    if not rows or rows[0][:2] != ["caption", "image"]:
+        raise InputError(f"{path}, line 1: expected the columns caption, image, score; use one of CxC's sits files.")
     ratings = []
     for number, row in enumerate(rows[1:], start=2):
         try:
