@@ -37,8 +37,19 @@ def test_a_compact_log_stays_as_it_is() -> None:
 def test_a_result_keeps_its_log_when_measured_again(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made_log()))
     cache = Cache(tmp_path / "cache")
-    names = ("key", "recipe_hash", "recipe", "seed", "fingerprint", "pack", "features", "share", "split", "seconds")
-    values = ("k", "h", {}, 0, "f", "p", None, 1.0, "test", 1.0)
+    names: tuple[str, ...] = (
+        "key",
+        "recipe_hash",
+        "recipe",
+        "seed",
+        "fingerprint",
+        "pack",
+        "features",
+        "share",
+        "split",
+        "seconds",
+    )
+    values: tuple[object, ...] = ("k", "h", {}, 0, "f", "p", None, 1.0, "test", 1.0)
     result = Result(**dict(zip(names, values)), device="cpu")  # type: ignore[arg-type]
     cache.store(result, {"a": Measurement({"x": 1.0})}, tmp_path / "log.jsonl")
     written = cache.log_path("k").read_text()

@@ -10,7 +10,7 @@ import torch
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import read_json, write_json
-from tellapart.data.pack import Pack
+from tellapart.data.open_packs import open_pack
 from tellapart.reproduce.cache import Result, job_key, recipe_hash
 from tellapart.reproduce.caption_measures import measure_untrained
 from tellapart.reproduce.jobs import Job
@@ -28,7 +28,7 @@ def run_job(job: Job, settings: ReproduceSettings, device: str) -> float:
     started = time.monotonic()
     cache = settings.open_cache()
     if not job.recipe.stages:
-        found = measure_untrained(job.recipe.name, Pack(settings.data), SPLIT, job.measures)
+        found = measure_untrained(job.recipe.name, open_pack(settings.data), SPLIT, job.measures)
         cache.store(_result(job, settings, device, time.monotonic() - started), found, Path())
         return time.monotonic() - started
     if not settings.keep:
@@ -65,7 +65,7 @@ def _add_seconds(folder: Path, base: Path | None, spent: float) -> None:
 
 
 def _measure(run: Run, job: Job, settings: ReproduceSettings, device: str, started: float) -> None:
-    pack = Pack(settings.data)
+    pack = open_pack(settings.data)
     known = settings.open_cache().result(job.key)
     missing = [name for name in job.measures if known is None or name not in known.values]
     if known is not None and not missing:
@@ -76,7 +76,7 @@ def _measure(run: Run, job: Job, settings: ReproduceSettings, device: str, start
 
 
 def _result(job: Job, settings: ReproduceSettings, device: str, seconds: float) -> Result:
-    pack = Pack(settings.data)
+    pack = open_pack(settings.data)
     return Result(
         key=job.key,
         recipe_hash=job.recipe_hash,
@@ -103,7 +103,7 @@ def hardware(device: str) -> str:
 def add_run(folder: Path, settings: ReproduceSettings, measures: tuple[str, ...]) -> str:
     """Measure a trained run and put it into the cache; returns its key."""
     device = settings.devices[0]
-    run, pack = open_run(folder, device=device), Pack(settings.data)
+    run, pack = open_run(folder, device=device), open_pack(settings.data)
     if run.data["fingerprint"] != pack.fingerprint:
         raise InputError(
             f"{folder} was trained on the pack '{run.data['pack']}' ({run.data['fingerprint']}), not on {pack.folder} "

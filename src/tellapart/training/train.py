@@ -20,7 +20,7 @@ from tellapart.core.distributed import barrier, from_main, group, join_group
 from tellapart.core.errors import InputError
 from tellapart.core.progress import Progress
 from tellapart.data.feature_choice import choose_features
-from tellapart.data.pack import Pack
+from tellapart.data.open_packs import open_pack
 from tellapart.runs.context import ContextBuilder, PixelSettings
 from tellapart.runs.on_pixels import resolved
 from tellapart.runs.overrides import override
@@ -152,7 +152,7 @@ def _stage_model(plan: _Plan, index: int, position: Position, checkpoint: Path |
 
 def _checked(recipe: Recipe, settings: TrainSettings, device: torch.device) -> _Plan:
     """The recipe with its overrides, checked as far as possible before the run folder is made."""
-    pack = Pack(settings.data)
+    pack = open_pack(settings.data)
     recipe = override(recipe, settings.set)
     chosen = chosen_stages(recipe, settings.stages)
     if settings.start:
