@@ -64,4 +64,4 @@ def test_a_changed_module_is_seen_by_tests(answer: int, verdict: str, tmp_path: 
     test = tmp_path / "test_answer.py"
     test.write_text("from tellapart.losses.answer import ANSWER\n\ndef test_it() -> None:\n    assert ANSWER == 42\n")
     changed = OneModule("tellapart.losses.answer", tmp_path / "answer.py", f"ANSWER = {answer}\n")
-    assert judge(changed, [str(test)], 100)[0] == verdict
+    assert judge(changed, [str(test)], 100) == verdict

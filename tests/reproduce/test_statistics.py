@@ -1,6 +1,8 @@
 """Cells: quantiles against scipy, intervals over seeds, draws over images."""
 
 import math
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +11,8 @@ from scipy import stats
 
 from tellapart.metrics.retrieval.bootstrap import intervals
 from tellapart.metrics.retrieval.recall import Ranks
-from tellapart.reproduce.draws import all_draws, bootstrap_draws
+from tellapart.reproduce.cache import Cache
+from tellapart.reproduce.draws import bootstrap_draws, drawn_of_run
 from tellapart.reproduce.measures import RANKS
 from tellapart.reproduce.quantiles import chi_square_quantile, t_quantile, t_sample
 from tellapart.reproduce.statistics import Cell, mean_cell, spread
@@ -55,17 +58,36 @@ def test_one_run_has_the_interval_over_images() -> None:
 
 
 def test_values_per_image_are_drawn_too() -> None:
-    """A value that is one everywhere is one on every draw; captions and rows have no draws."""
+    """A value that is one everywhere is one on every draw."""
     items = {"cider": np.ones(12), "said": np.asarray(["a"] * 12), "rows": np.arange(12)}
-    assert set(all_draws(items)) == {"cider"}
     drawn = bootstrap_draws("cider", items)
     assert drawn is not None and np.allclose(drawn, 1.0)
     assert bootstrap_draws("bleu4", items) is None
 
 
 def test_stored_draws_come_before_computed_ones() -> None:
-    found = all_draws({"cider": np.ones(12), "drawn_cider": np.full(2000, 3.0, dtype=np.float32)})
-    assert (found["cider"] == 3.0).all()
+    found = bootstrap_draws("cider", {"cider": np.ones(12), "drawn_cider": np.full(2000, 3.0, dtype=np.float32)})
+    assert found is not None and (found == 3.0).all()
+
+
+def test_draws_of_a_cached_run_are_those_of_its_items(tmp_path: Path) -> None:
+    """From ranks, from one value per image and as stored; a rewritten file is read again."""
+    random = np.random.default_rng(0)
+    ranks = dict(zip(RANKS, (random.integers(0, 9, 20), random.integers(0, 9, 40), np.repeat(np.arange(20), 2))))
+    items = ranks | {"own": random.random(20), "drawn_rsum": random.random(2000)}
+    cache = Cache(tmp_path)
+    path = cache.items_path("key", "retrieval")
+    assert drawn_of_run(cache, "key", "retrieval", "own") is None
+    path.parent.mkdir(parents=True)
+    np.savez(path, **items)
+    for metric in ("own", "rsum", "t2i_r5"):
+        found, wanted = drawn_of_run(cache, "key", "retrieval", metric), bootstrap_draws(metric, items)
+        assert found is not None and wanted is not None and np.array_equal(found, wanted)
+    assert drawn_of_run(cache, "key", "retrieval", "bleu4") is None
+    np.savez(path, own=np.ones(20))
+    os.utime(path, ns=(1, 1))
+    again = drawn_of_run(cache, "key", "retrieval", "own")
+    assert again is not None and np.allclose(again, 1.0)
 
 
 def test_spread_over_seeds() -> None:

@@ -25,36 +25,46 @@ STORED = "drawn_"
 def drawn_of_run(cache: Cache, key: str, measure: str, metric: str) -> np.ndarray | None:
     """A metric of a cached run on SAMPLES bootstrapped test sets [samples]; None where the cache has no items."""
     path = cache.items_path(key, measure)
-    if not path.is_file():
-        return None
-    return _drawn(path, path.stat().st_mtime_ns).get(metric)
+    return _drawn(path, path.stat().st_mtime_ns, metric) if path.is_file() else None
 
 
-@lru_cache(maxsize=4096)
-def _drawn(path: Path, changed: int) -> dict[str, np.ndarray]:
-    """All metrics of a file at once; `changed` makes a rewritten file a new entry."""
+@lru_cache(maxsize=16384)
+def _drawn(path: Path, changed: int, metric: str) -> np.ndarray | None:
+    """`changed` makes a rewritten file a new entry."""
     with np.load(path, allow_pickle=False) as stored:
-        return all_draws({name: stored[name] for name in stored.files})
+        names = set(stored.files)
+        if f"{STORED}{metric}" not in names and names.issuperset(RANKS):
+            found = _drawn_ranks(path, changed)
+            if metric in found:
+                return found[metric]
+        return bootstrap_draws(metric, {name: stored[name] for name in names & {metric, f"{STORED}{metric}"}})
 
 
-def all_draws(items: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Every metric on SAMPLES bootstrapped test sets: name -> [samples]. Stored draws come before computed ones."""
-    found: dict[str, np.ndarray] = {}
-    for name, values in items.items():
-        if values.ndim == 1 and values.dtype.kind == "f" and not name.startswith(STORED):
-            found[name] = _weights(len(values)) @ values.astype(np.float64)
-    if all(name in items for name in RANKS):
-        ranks = Ranks(*(torch.from_numpy(items[name].astype(np.int64)) for name in RANKS))
-        found |= resampled(ranks, _weights(len(items[RANKS[0]])))
-    for name, values in items.items():
-        if name.startswith(STORED):
-            found[name.removeprefix(STORED)] = values.astype(np.float64)
-    return found
+@lru_cache(maxsize=1024)
+def _drawn_ranks(path: Path, changed: int) -> dict[str, np.ndarray]:
+    """All recalls of a file at once."""
+    with np.load(path, allow_pickle=False) as stored:
+        return _resampled({name: stored[name] for name in RANKS})
 
 
 def bootstrap_draws(metric: str, items: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """One metric on SAMPLES bootstrapped test sets [samples]; None where the items do not have it."""
-    return all_draws(items).get(metric)
+    """A metric on SAMPLES bootstrapped test sets [samples]: as stored, from ranks, or from one value per image; None
+    where the items do not have it."""
+    if f"{STORED}{metric}" in items:
+        return items[f"{STORED}{metric}"].astype(np.float64)
+    if all(name in items for name in RANKS):
+        found = _resampled(items)
+        if metric in found:
+            return found[metric]
+    if metric in items:
+        drawn: np.ndarray = _weights(len(items[metric])) @ items[metric].astype(np.float64)
+        return drawn
+    return None
+
+
+def _resampled(items: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    ranks = Ranks(*(torch.from_numpy(items[name].astype(np.int64)) for name in RANKS))
+    return resampled(ranks, _weights(len(items[RANKS[0]])))
 
 
 @lru_cache(maxsize=2)

@@ -27,7 +27,8 @@ PACK in the commands is Flickr8k with its public split: `tellapart prepare FLICK
 `tellapart extract PACK --kind vector,grid,regions` and `tellapart annotate PACK --sentence-targets minilm --objects`.
 Features whose names begin with lite2 need `extract --backbone efficientnet-lite2`, mirrored rows need `extract --flip`,
 and regions that are not fixed need detections in the pack or `extract --regions-from DETECTOR`. In the names of
-features, cut means `--cut 128`, named `--named` and cells `--cells`.
+features, cut means `--cut 128`, named `--named` and cells `--cells`. In tables on COCO, PACK has our split of it: see
+[data formats](data-formats.md).
 """
 
 
