@@ -14,7 +14,7 @@ _INLINE = re.compile(r"`(tellapart \w+ [^`]+)`")
 
 
 class Command(NamedTuple):
-    """One command: where it is, its words after `tellapart`, and whether it stands on a line of its own block."""
+    """One command: where it is, its words after `tellapart`, and whether it stands on a line of a block."""
 
     place: str
     words: tuple[str, ...]

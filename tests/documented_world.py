@@ -1,4 +1,4 @@
-"""A folder in which every documented command can run: the files, packs, runs and index that the pages speak of."""
+"""A folder in which every documented command can run: the files, packs, runs and index that the pages name."""
 
 from __future__ import annotations
 

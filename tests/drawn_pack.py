@@ -1,4 +1,4 @@
-"""A small pack with images of coloured noise drawn on the spot, for tests that look at pixels."""
+"""A small pack with images of coloured noise drawn on the spot, for tests that read pixels."""
 
 from pathlib import Path
 
@@ -13,12 +13,12 @@ from tellapart.text.vocabulary import Vocabulary
 
 def drawn_pack(folder: Path, images: int = 6, detections: bool = False) -> Pack:
     """Images 000.png, 001.png, … of differing shapes under `folder`/images; the pack is `folder`/pack."""
-    (folder / "pictures").mkdir(parents=True)
+    (folder / "images").mkdir(parents=True)
     for row in range(images):
         generator = np.random.default_rng(row)
         coarse = generator.integers(0, 256, (4, 5, 3), dtype=np.uint8)
         image = Image.fromarray(coarse).resize((64 + row % 3 * 16, 48 + row % 2 * 32), Image.Resampling.BICUBIC)
-        image.save(folder / "pictures" / f"{row:03d}.png")
+        image.save(folder / "images" / f"{row:03d}.png")
     found = [
         Detections(row, ((0.1, 0.1, 0.6, 0.7), (0.5, 0.2, 0.9, 1.0)), (0.4, 0.8), ("cat", "dog"))
         for row in range(0, images, 2)
@@ -26,7 +26,7 @@ def drawn_pack(folder: Path, images: int = 6, detections: bool = False) -> Pack:
     return write_pack(
         folder / "pack",
         "drawn",
-        "../pictures",
+        "../images",
         [PackImage(f"{row:03d}", f"{row:03d}.png", "train") for row in range(images)],
         [Caption(row, "an image", ("an", "image"), "train") for row in range(images)],
         Vocabulary.from_words(["an", "image"]),

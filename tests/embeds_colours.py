@@ -20,7 +20,7 @@ COLOURS = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1)}
 
 
 class Colours:
-    """`looked` counts every photo that was looked at; `log` keeps their names across processes."""
+    """`looked` counts every photo that was encoded; `log` keeps their names across processes."""
 
     width = 3
 

@@ -1,4 +1,4 @@
-"""The words of the glossary's right-hand side appear nowhere in source, docs and page."""
+"""The words of the glossary's right-hand side appear nowhere in source, tests, docs and page."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from plain_english import hits, hits_in_text
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = sorted(path.name for path in (ROOT / "src" / "tellapart").iterdir() if path.is_dir() and path.name[0] != "_")
-TEXTS = ["README.md", "CONTRIBUTING.md", "docs", "benchmarks", "src/tellapart/__init__.py"]
+TEXTS = ["README.md", "CONTRIBUTING.md", "docs", "benchmarks", "tests", "src/tellapart/__init__.py"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

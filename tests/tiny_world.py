@@ -22,7 +22,7 @@ WIDTH = 12
 
 
 def tiny_context(folder: Path, images: int = 12, rows: int = 4, columns: tuple[str, ...] = ()) -> Context:
-    """A pack of random sentences, two an image, grid features `grid` with boxes, and the columns nouns and
+    """A pack of random sentences, two per image, grid features `grid` with boxes, and the columns nouns and
     targets."""
     random = np.random.default_rng(0)
     vocabulary = Vocabulary.from_words(WORDS)

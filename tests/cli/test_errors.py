@@ -78,7 +78,7 @@ def test_a_small_program_prints_its_error(capsys: pytest.CaptureFixture[str]) ->
 ONLY_IN_PYTHON = {
     "bits": "slim_run has no verb",
     "counted": "a mistake in a program: frames of a batch",
-    "each": "decoding has no verb; fewer_captions is a program with options of its own",
+    "each": "decoding has no verb; fewer_captions is a program with separate options",
     "groups": "diverse beam search has no verb",
     "max_unknown": "text rules are chosen by preset",
     "owner": "self_retrieval has no verb",

@@ -1,4 +1,4 @@
-"""The verb: what it writes, what it refuses, and that a killed run goes on to the same bytes."""
+"""The verb: what it writes, what it rejects, and that a killed run resumes to the same bytes."""
 
 import os
 import signal
@@ -72,7 +72,7 @@ def test_named_regions_say_what_the_detector_called_them(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("resize", ["squash", "crop"])
-def test_cut_regions_are_looked_at_by_themselves(tmp_path: Path, resize: Literal["squash", "crop"]) -> None:
+def test_cut_regions_are_encoded_by_themselves(tmp_path: Path, resize: Literal["squash", "crop"]) -> None:
     """Each row is what the backbone makes of the region's own pixels, enlarged with a fifth of what is round it; in the
     mirror image, of the mirrored region."""
     pack = drawn_pack(tmp_path, 2, detections=True)
@@ -91,7 +91,7 @@ def test_cut_regions_are_looked_at_by_themselves(tmp_path: Path, resize: Literal
             close(store.values[:3], backbone.pooled(cut_regions(pixels, boxes, 32)))
 
 
-def test_more_regions_than_are_looked_at_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_regions_than_are_encoded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pack = drawn_pack(tmp_path, 1, detections=True)
     (whole,) = run(pack, kind="regions", count=5, cut=32, name="whole")
     monkeypatch.setitem(PIECES, "cpu", 2)

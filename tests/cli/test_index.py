@@ -131,7 +131,7 @@ def test_scan_orders_the_shortlist(world: Path) -> None:
         (["index", "{world}/photos", "--out", "{world}/index", "--matcher", "{world}/other"], "another matcher"),
     ],
 )
-def test_mistakes_get_a_sentence(
+def test_mistakes_get_a_clear_error(
     arguments: list[str], said: str, world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if not (world / "other").is_dir():

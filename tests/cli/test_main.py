@@ -89,7 +89,7 @@ def test_from_training_to_figures(tiny_pack: Path, tmp_path: Path, capsys: pytes
     assert 0 <= figures["i2t_r1"] <= 100
 
 
-def test_a_refused_run_leaves_nothing_in_the_way(tiny_pack: Path, tmp_path: Path) -> None:
+def test_a_rejected_run_leaves_nothing_in_the_way(tiny_pack: Path, tmp_path: Path) -> None:
     call = ["train", "vse++", "--data", str(tiny_pack), "--out", str(tmp_path / "run"), "--quiet", "--set"]
     small = ["base.model.embedding=16", "base.model.word_width=8", "base.epochs=1"]
     assert main([*call, *small, "base.frozen=nothing-of-this-name"]) == 1
@@ -110,7 +110,7 @@ def test_a_refused_run_leaves_nothing_in_the_way(tiny_pack: Path, tmp_path: Path
         (["evaluate", "nowhere", "--data", "{pack}"], "is not a run folder"),
     ],
 )
-def test_mistakes_get_a_sentence(
+def test_mistakes_get_a_clear_error(
     arguments: list[str], said: str, tiny_pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     filled = [argument.format(pack=tiny_pack, out=tmp_path / "run") for argument in arguments]
@@ -118,7 +118,7 @@ def test_mistakes_get_a_sentence(
     assert said in capsys.readouterr().err
 
 
-def test_a_place_that_cannot_be_written_gets_a_sentence(
+def test_a_place_that_cannot_be_written_gets_a_clear_error(
     tiny_pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("no folder")
@@ -127,7 +127,7 @@ def test_a_place_that_cannot_be_written_gets_a_sentence(
     assert said.startswith("tellapart train: ") and "cannot be read or written (Not a directory)" in said
 
 
-def test_a_pack_with_other_words_or_widths_is_refused(
+def test_a_pack_with_other_words_or_widths_is_rejected(
     tiny_pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from tiny_pack import make_tiny_pack

@@ -124,7 +124,7 @@ def test_karpathy_restval(tmp_path: Path) -> None:
 
 
 def test_caption_ids_are_kept_beside_the_pack(tmp_path: Path) -> None:
-    """Karpathy numbers a sentence beside it or in the image's list. A sentence left out takes its number with it,
+    """Karpathy numbers a sentence next to it or in the image's list. A sentence left out takes its number with it,
     one without a number gets -1, and the pack is the same pack with and without numbers."""
     draw(tmp_path / "in", ["a.jpg", "b.jpg"])
     sentences: list[list[dict[str, object]]] = [

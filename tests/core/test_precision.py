@@ -1,4 +1,4 @@
-"""bfloat16 where the CPU has instructions for it: asked for, refused, and close to float32."""
+"""bfloat16 where the CPU has instructions for it: asked for, rejected, and close to float32."""
 
 import numpy as np
 import pytest

@@ -51,7 +51,7 @@ def test_sentences_can_be_cut(tiny_pack: Path) -> None:
     assert texts.tokens.shape == (1, 4) and texts.tokens[0, -1] == END
 
 
-def test_features_of_another_pack_are_refused(tiny_pack: Path, tmp_path: Path) -> None:
+def test_features_of_another_pack_are_rejected(tiny_pack: Path, tmp_path: Path) -> None:
     from tiny_pack import make_tiny_pack
 
     other = make_tiny_pack(tmp_path / "other")

@@ -140,7 +140,7 @@ def test_other_folders_are_never_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "photos" / "dear.txt").read_text() == "keep me"
 
 
-def test_what_has_no_concepts_is_refused_before_a_pack_is_written(tmp_path: Path) -> None:
+def test_what_has_no_concepts_is_rejected_before_a_pack_is_written(tmp_path: Path) -> None:
     concepts_per_image, corpus = image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b")
     with pytest.raises(InputError, match="at least 1 concept"):
         join_unpaired(concepts_per_image, corpus, tmp_path / "c", filters=KEEP_ALL, most=0)
@@ -165,7 +165,7 @@ def cut_short(*given: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_wrong_packs_are_refused(tmp_path: Path) -> None:
+def test_wrong_packs_are_rejected(tmp_path: Path) -> None:
     concepts_per_image, corpus = image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b")
     for first, second, target, message in (
         (corpus, corpus, tmp_path / "c", "no images"),

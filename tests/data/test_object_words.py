@@ -87,7 +87,7 @@ def test_a_rare_word_heads_its_phrase_too(tmp_path: Path, marked: bool) -> None:
     assert named == [("jumphouse", list(LEFT)), ("water", list(RIGHT))]
 
 
-def test_a_pack_without_phrases_is_refused(tmp_path: Path) -> None:
+def test_a_pack_without_phrases_is_rejected(tmp_path: Path) -> None:
     caption = Caption(0, "a dog", ("a", "dog"), "train")
     words = Vocabulary.from_words(["a", "dog"])
     pack = write_pack(tmp_path / "bare", "bare", "", [PackImage("0", "", "train")], [caption], words, {})

@@ -1,4 +1,4 @@
-"""A pack on disk: what is written comes back, and what does not fit is refused."""
+"""A pack on disk: what is written comes back, and what does not fit is rejected."""
 
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def test_columns_must_have_a_row_for_each(tmp_path: Path) -> None:
         pack.column("nouns")
 
 
-def test_other_folders_are_refused(tmp_path: Path) -> None:
+def test_other_folders_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is not a pack: it has no pack.json"):
         Pack(tmp_path)
     write_json(tmp_path / "pack.json", {"format": 99})

@@ -50,7 +50,7 @@ def pack(tmp_path: Path) -> Pack:
     return pack
 
 
-def test_glances_are_the_seeds_and_the_images_own() -> None:
+def test_views_are_the_seeds_and_the_images_own() -> None:
     views, rows = Views(pixels=8, cut=0.3, flip=True), np.arange(200)
     seen = sample_views(views, rows, (0, 1, 2, 3))
     assert seen[50:60] == sample_views(views, rows[50:60], (0, 1, 2, 3))

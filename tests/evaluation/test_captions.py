@@ -36,7 +36,7 @@ def test_validation_figures(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["captions", "captions-full", "self-retrieval"])
-def test_a_split_without_captions_or_images_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_split_without_captions_or_images_is_rejected(name: str, tmp_path: Path) -> None:
     """`train` has an image nobody captioned, `val` a sentence of no image."""
     context = tiny_context(tmp_path)
     pack = write_pack(

@@ -1,4 +1,4 @@
-"""Grounding of models whose gaze is known."""
+"""Grounding of models whose attention is known."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
 
 
 class Parrot(nn.Module):
-    """Says one sentence about every image and looks at a given region for each word it is about to say."""
+    """Says one sentence about every image and attends to a given region for each word it is about to say."""
 
     def __init__(self, context: Context, sentence: str, looks: dict[str, int]) -> None:
         super().__init__()
@@ -51,18 +51,18 @@ class Parrot(nn.Module):
     def step(self, word: Tensor, state: State) -> Step:
         said = self.sentence[state["time"].clamp(max=len(self.sentence) - 1)]
         logits = nn.functional.one_hot(said, len(self.region)).float() * 50
-        return Step(logits, {"time": state["time"] + 1}, self._gaze(said))
+        return Step(logits, {"time": state["time"] + 1}, self._attention(said))
 
     def forward(self, images: Images, tokens: Tensor) -> Forced:
         said = tokens[:, 1:]
-        return Forced(nn.functional.one_hot(said, len(self.region)).float() * 50, self._gaze(said))
+        return Forced(nn.functional.one_hot(said, len(self.region)).float() * 50, self._attention(said))
 
-    def _gaze(self, said: Tensor) -> Tensor:
+    def _attention(self, said: Tensor) -> Tensor:
         return nn.functional.one_hot(self.region[said], 4).float()
 
 
 class Pointer(nn.Module):
-    """A matcher whose words all look at one region; START, END and every first word are passed over."""
+    """A matcher whose words all attend to one region; START, END and every first word are passed over."""
 
     def __init__(self, region: int) -> None:
         super().__init__()
@@ -80,8 +80,8 @@ class Pointer(nn.Module):
         return weights
 
 
-def test_a_perfect_gaze(context: Context) -> None:
-    """Captions "a dog watches two men" and "men see a dog …": every object word, said and looked at rightly."""
+def test_a_perfect_attention(context: Context) -> None:
+    """Captions "a dog watches two men" and "men see a dog …": every object word, said with the right attention."""
     found = evaluate_grounding(Parrot(context, "a dog watches two men", {"dog": 0, "men": 1}), context, "val")
     assert found["attention_accuracy"] == found["attention_accuracy_words"] == 100
     assert found["f1_all"] == found["f1_loc"] == 100
@@ -90,7 +90,7 @@ def test_a_perfect_gaze(context: Context) -> None:
     assert found["cider"] == 0  # all images have the same captions, so no word tells them apart
 
 
-def test_half_a_gaze(context: Context) -> None:
+def test_half_the_attention(context: Context) -> None:
     """The dog is found, the men are looked for in the corner: 50% over classes; precision and recall 1/2 each."""
     found = evaluate_grounding(Parrot(context, "a dog watches two men", {"dog": 0}), context, "val")
     assert found["attention_accuracy"] == found["f1_all"] == found["f1_loc"] == 50
@@ -120,8 +120,8 @@ def test_a_reference_without_phrases_still_mentions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("padded_to", [1, 8])
 def test_words_that_were_cut_off_are_not_judged(context: Context, padded_to: int) -> None:
-    """Cut to four words, "a dog watches two | men" and "men see a dog | …" keep two dogs and one man an image. Where
-    "men" stood there is END, which looks at the corner: were it judged as the man, his class would be right half the
+    """Cut to four words, "a dog watches two | men" and "men see a dog | …" keep two dogs and one man per image. Where
+    "men" stood there is END, which attends to the corner: were it judged as the man, his class would be right half the
     time. Padded to a multiple of eight tokens, padding stands further on.
     """
     batches = Batches(context.pack, context.store, ("nouns",), longest=4, width_multiple=padded_to)
@@ -149,7 +149,7 @@ def test_real_models_run_through(context: Context) -> None:
         assert 0 <= EVALUATIONS["grounding-full"](matcher, context, "val")["attention_accuracy"] <= 100
 
 
-def test_one_row_a_class(context: Context) -> None:
+def test_one_row_per_class(context: Context) -> None:
     """Two images with two annotated captions each: dogs are said twice and judged against four. Recall of the men is
     0, whether or not unsaid ones count, since they are said and looked for in the wrong place."""
     rows = class_table(ground(Parrot(context, "a dog watches two men", {"dog": 0}), context, "val"), context)
@@ -177,7 +177,7 @@ def test_a_class_that_some_captions_lack(context: Context) -> None:
     assert set(class_table(ground(Pointer(0), context, "val"), context)[0]) == {"class", "words", "attention_accuracy"}
 
 
-def test_what_cannot_be_judged_is_refused(context: Context, tmp_path: Path) -> None:
+def test_what_cannot_be_judged_is_rejected(context: Context, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no attention per word"):
         evaluate_grounding(VSE(embedding=8).build(context.inputs), context, "val")
     with pytest.raises(InputError, match="nothing in the split"):

@@ -50,7 +50,7 @@ def test_by_hand(tmp_path: Path) -> None:
     )
 
 
-def test_features_without_places_are_refused(tmp_path: Path) -> None:
+def test_features_without_places_are_rejected(tmp_path: Path) -> None:
     pack = grounded_pack(tmp_path / "pack")
     with pytest.raises(InputError, match="have no boxes"):
         region_bounds(pack, store_of(pack.folder, [[LEFT]] * 8, boxes=False), "test")

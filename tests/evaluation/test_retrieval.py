@@ -1,4 +1,4 @@
-"""Retrieval of a split: chunks change nothing, rows and columns follow the pack, bad splits are refused."""
+"""Retrieval of a split: chunks change nothing, rows and columns follow the pack, bad splits are rejected."""
 
 from pathlib import Path
 
@@ -69,7 +69,7 @@ def test_cxc_counts_what_its_files_rate(tmp_path: Path) -> None:
     assert both["cxc_t2i_r1"] == 100 and both["t2i_r1"] == plain["t2i_r1"] and both["cxc_i2t_r1"] >= plain["i2t_r1"]
 
 
-def test_cxc_of_other_data_is_refused(tmp_path: Path) -> None:
+def test_cxc_of_other_data_is_rejected(tmp_path: Path) -> None:
     context = tiny_context(tmp_path)
     model = VSE(embedding=8, word_width=6).build(context.inputs).eval()
     (tmp_path / "sits.csv").write_text("caption,image,agg_score,sampling_method\nx.jpg:700,y_123456.jpg,4.0,s\n")
@@ -80,7 +80,7 @@ def test_cxc_of_other_data_is_refused(tmp_path: Path) -> None:
         evaluate_with_cxc(model, context, "test", [tmp_path / "sits.csv"])
 
 
-def test_a_split_without_captions_is_refused(tmp_path: Path) -> None:
+def test_a_split_without_captions_is_rejected(tmp_path: Path) -> None:
     context = tiny_context(tmp_path)
     pack = write_pack(
         tmp_path / "bare", "bare", "", [PackImage("0", "", "test")], [Caption(-1, "a", ("a",), "train")],
@@ -92,6 +92,6 @@ def test_a_split_without_captions_is_refused(tmp_path: Path) -> None:
         evaluate_retrieval(model, bare, "test")
 
 
-def test_what_is_no_matcher_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_matcher_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="matcher"):
         evaluate_retrieval(torch.nn.Linear(1, 1), tiny_context(tmp_path), "test")

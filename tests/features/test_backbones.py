@@ -113,7 +113,7 @@ def test_timm_models_by_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
         load_backbone("timm:tiny")
 
 
-def test_unknown_names_and_missing_packages_get_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_names_and_missing_packages_get_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(InputError, match="pip install transformers"):
         load_backbone("some/model")

@@ -64,7 +64,7 @@ def test_concepts_of_images_can_come_from_a_detector(tmp_path: Path, detector: s
         assert set(concepts) == set(found.labels) and concepts[-1] == found.labels[0]
 
 
-def test_a_torn_run_goes_on_and_ends_the_same(tmp_path: Path, detector: str) -> None:
+def test_a_torn_run_resumes_and_ends_the_same(tmp_path: Path, detector: str) -> None:
     whole, torn = drawn_pack(tmp_path / "a", images=4), drawn_pack(tmp_path / "b", images=4)
     detect(whole, detector)
     expected = (whole.folder / "detections.jsonl").read_text()

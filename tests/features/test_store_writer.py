@@ -73,7 +73,7 @@ def test_going_on_gives_the_same_bytes(tmp_path: Path) -> None:
     assert written(tmp_path / "parts") == written(tmp_path / "whole")
 
 
-def test_another_plan_starts_anew(tmp_path: Path) -> None:
+def test_another_plan_starts_again(tmp_path: Path) -> None:
     first = StoreWriter(tmp_path / "f", plan())
     first.write(0, rows(0))
     first.close()
@@ -101,7 +101,7 @@ def test_two_writers_do_not_share_a_folder(tmp_path: Path) -> None:
     first.close()
 
 
-def test_values_beyond_float16_and_unfinished_stores_are_refused(tmp_path: Path) -> None:
+def test_values_beyond_float16_and_unfinished_stores_are_rejected(tmp_path: Path) -> None:
     writer = StoreWriter(tmp_path / "f", plan())
     with pytest.raises(InputError, match="float16"), np.errstate(over="ignore"):
         writer.write(0, Rows(np.full((3, 4), 1e9), np.zeros((3, 4)), np.zeros(3), np.zeros(3)))

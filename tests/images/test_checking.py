@@ -65,7 +65,7 @@ def test_names_find_files(tmp_path: Path) -> None:
 @given(st.sampled_from(["PNG", "JPEG", "GIF", "TIFF", "WEBP", "BMP", "JPEG2000", "PPM", "TGA"]), st.data())
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_whatever_is_broken_gets_a_sentence(tmp_path: Path, kind: str, data: st.DataObject) -> None:
+def test_whatever_is_broken_gets_a_clear_error(tmp_path: Path, kind: str, data: st.DataObject) -> None:
     """An image with some bytes changed and its end cut off: a size or a fault, never an error of a decoder's own."""
     written = io.BytesIO()
     Image.linear_gradient("L").resize((24, 20)).convert("RGB").save(written, kind)

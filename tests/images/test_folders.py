@@ -113,7 +113,7 @@ def test_upright(tmp_path: Path) -> None:
         ("phone.heic", b"\0\0\0 ftypheic", "pip install pillow-heif"),
     ],
 )
-def test_no_image_gets_a_sentence(tmp_path: Path, name: str, content: bytes, words: str) -> None:
+def test_no_image_gets_a_clear_error(tmp_path: Path, name: str, content: bytes, words: str) -> None:
     if name.endswith(".heic") and ".heic" in image_suffixes():
         pytest.skip("pillow-heif is installed here")
     (tmp_path / name).write_bytes(content)

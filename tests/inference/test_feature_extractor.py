@@ -1,4 +1,4 @@
-"""Photos are seen as `extract` sees a pack's images; bad ones are named; runs that no photo can feed are refused."""
+"""Photos are seen as `extract` sees a pack's images; bad ones are named; runs that no photo can feed are rejected."""
 
 from pathlib import Path
 

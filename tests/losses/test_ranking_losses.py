@@ -23,7 +23,7 @@ HAND = torch.tensor([[0.8, 0.7], [0.5, 0.6]], dtype=torch.float64)
 
 
 def negatives(scores: Tensor, owner: Tensor, j: int) -> tuple[list[float], list[float]]:
-    """Scores of pair j's negative captions and negative images, by looking at each in turn."""
+    """Scores of pair j's negative captions and negative images, by visiting each in turn."""
     i = int(owner[j])
     captions = [float(scores[i, c]) for c in range(len(owner)) if int(owner[c]) != i]
     images = [float(scores[p, j]) for p in range(len(scores)) if p != i]

@@ -40,7 +40,7 @@ def test_it_learns(tmp_path: Path) -> None:
 
 
 def test_sampling_rises_with_epochs(tmp_path: Path) -> None:
-    """16 captions an epoch; 0.05 more every 2 epochs, at most 0.12."""
+    """16 captions per epoch; 0.05 more every 2 epochs, at most 0.12."""
     context = tiny_context(tmp_path)
     config = Likelihood(sampling_most=0.12, sampling_rise=0.05, sampling_every=2)
     objective = config.build(NeuralTalk2(hidden=8).build(context.inputs), context)

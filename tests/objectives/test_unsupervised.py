@@ -114,7 +114,7 @@ def test_image_loss_is_equation_12_and_13(context: Context) -> None:
 
 
 def test_gradient_flows_through_the_memories_alone(context: Context) -> None:
-    """The words said are constants: the table that chose them learns nothing, encoder, memories and
+    """The generated words are constants: the table that chose them learns nothing, encoder, memories and
     reconstructor do."""
     model = SMALL.build(context.inputs)
     objective = VisualAlignment(longest=5).build(model, context)
@@ -149,7 +149,7 @@ def test_said_sentences_end(context: Context) -> None:
     assert (said[:, 0] == 1).all() and (said == 2).any(1).all() and said.shape[1] <= 6
 
 
-def test_objectives_refuse_what_they_cannot_train(context: Context) -> None:
+def test_objectives_reject_what_they_cannot_train(context: Context) -> None:
     for config in (ConceptsToSentence(), VisualAlignment(), ConceptGan()):
         with pytest.raises(InputError, match="trains R2M"):
             config.build(torch.nn.Linear(1, 1), context)

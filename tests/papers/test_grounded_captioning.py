@@ -23,7 +23,7 @@ TINY["AdaptiveAttention"] = TINY["UpDown"]
 
 
 def shrunk(recipe: Recipe) -> Recipe:
-    """One epoch of two steps a stage, with tiny models of the same kind."""
+    """One epoch of two steps per stage, with tiny models of the same kind."""
     stages = []
     for stage in recipe.stages:
         model = stage.model and replace(stage.model, **TINY[type(stage.model).__name__])

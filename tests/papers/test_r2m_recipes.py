@@ -29,7 +29,7 @@ from unpaired_packs import corpus_pack, image_pack
 
 
 def shrunk(recipe: Recipe) -> Recipe:
-    """One epoch of two steps a stage, with a tiny model of the same kind."""
+    """One epoch of two steps per stage, with a tiny model of the same kind."""
     stages = []
     for stage in recipe.stages:
         model = stage.model and replace(stage.model, width=8, key_width=4, value_width=4)

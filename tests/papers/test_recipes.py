@@ -1,4 +1,4 @@
-"""Every matcher's and every contrastive captioner's recipe trains two steps a stage and opens again."""
+"""Every matcher's and every contrastive captioner's recipe trains two steps per stage and opens again."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_trains_two_steps_a_stage(name: str, pack: Path, tmp_path: Path) -> None:
+def test_trains_two_steps_per_stage(name: str, pack: Path, tmp_path: Path) -> None:
     recipe = small_recipe(name)
     stages = tuple(replace(stage, epochs=1, sampling=replace(stage.sampling, steps=2)) for stage in recipe.stages)
     run = train_recipe(replace(recipe, stages=stages), TrainSettings(pack, tmp_path / "run"))

@@ -1,4 +1,4 @@
-"""The report shows what captioners look at, side by side, and leaves out runs that look at nothing."""
+"""The report shows what captioners attend to, side by side, and leaves out runs without attention."""
 
 from __future__ import annotations
 

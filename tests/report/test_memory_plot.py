@@ -61,12 +61,12 @@ def test_the_report_shows_them(tmp_path: Path) -> None:
         settings = TrainSettings(data=pack.folder, out=tmp_path / recipe)
         train_recipe(replace(find_recipe(recipe), stages=(small,)), settings)
         report(ReportOptions((tmp_path / recipe,), pack.folder, tmp_path / f"{recipe}.html", examples=2))
-        told = (tmp_path / f"{recipe}.html").read_text()
-        _, _, section = told.partition(f"{recipe} ({recipe}): memories")
+        page = (tmp_path / f"{recipe}.html").read_text()
+        _, _, section = page.partition(f"{recipe} ({recipe}): memories")
         assert section.count("image/png") == strips
 
 
-def test_what_cannot_be_drawn_is_refused() -> None:
+def test_what_cannot_be_drawn_is_rejected() -> None:
     config = R2M(width=8, key_width=4, value_width=4, fusion_memory=False, decoder_memory=False)
     model = config.build(ModelInputs(WORDS, feature_width=3)).eval()
     with pytest.raises(InputError, match="neither"):

@@ -27,10 +27,10 @@ WITHOUT_METEOR = frozenset({"bleu4", "cider"})
 def no_meteor(monkeypatch: pytest.MonkeyPatch) -> None:
     """METEOR's tables may be missing, and reading them takes long; its cells stay empty here."""
 
-    def refuse(said: list[str], references: list[list[str]]) -> None:
+    def reject(said: list[str], references: list[list[str]]) -> None:
         raise InputError("no tables")
 
-    monkeypatch.setattr(caption_measures, "meteor", refuse)
+    monkeypatch.setattr(caption_measures, "meteor", reject)
 
 
 def test_figures_are_those_of_the_kept_captions(tiny_pack: Path) -> None:

@@ -1,5 +1,5 @@
-"""Every table there is, end to end on the built-in scenes: planned, trained for a step or two a stage, measured, judged
-and reported. All rows run; only widths are cut down, those that a row itself asks for by the same factor."""
+"""Every table there is, end to end on the built-in scenes: planned, trained for a step or two per stage, measured,
+judged and reported. All rows run; only widths are cut down, those that a row itself asks for by the same factor."""
 
 import dataclasses
 import json
@@ -135,7 +135,7 @@ def expected_columns(table: Table, row: Row) -> list[Column]:
         unmeasured |= {"seconds", "parameters"}
     elif not isinstance(stages[-1].model, SCAN):
         unmeasured |= {column.name for column in KEPT_TO}
-    # A row's log has only the figures of its own loss.
+    # A row's log has only the values of that loss.
     return [column for column in table.columns if column.name not in unmeasured and column.measure != "log"]
 
 

@@ -47,7 +47,7 @@ def test_rows_and_claims_can_be_made(table: Table) -> None:
 def test_the_paper_is_copied_once() -> None:
     """Recipes and table print the same figures: CIDEr, F1_all, F1_loc."""
     assert {
-        f"{told}-{paid}".rstrip("-"): (row[3], row[5], row[6]) for (told, paid), row in PUBLISHED.items()
+        f"{taught}-{paid}".rstrip("-"): (row[3], row[5], row[6]) for (taught, paid), row in PUBLISHED.items()
     } == EXPECTED
     assert sum(bool(row.published) for row in TABLE2.rows) == 16
 

@@ -102,7 +102,7 @@ def test_leaving_out_changes_nothing_and_is_made_up_for(pack: Path, tmp_path: Pa
     assert len(pending_jobs(planned, Cache(tmp_path / "by turns"))) == 2
     assert stages_trained(planned) == {"alone 3": "a", "longer, judged by a 4": "d"}
     later = run_tables([table], ReproduceSettings(pack, cache=tmp_path / "by turns", keep=True))
-    assert len(later.done) == 2 and not later.failed, "the first is made up for, the second goes on from it"
+    assert len(later.done) == 2 and not later.failed, "the first is made up for, the second continues from it"
     assert result.read_text() == before
     assert spent(tmp_path / "by turns" / "runs" / result.parent.name) > seconds
     at_once = run_tables([table], ReproduceSettings(pack, cache=tmp_path / "at once", keep=True))

@@ -68,7 +68,7 @@ def test_runs_that_were_kept_stay(pack: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_runs_left_for_want_of_time(keep: bool, pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The call that goes on says whether they stay."""
+    """The call that resumes says whether they stay."""
     with monkeypatch.context() as patch:
         patch.setattr(Clock, "allows", lambda clock, job: not clock.spent)
         first = run_tables([TABLE], ReproduceSettings(pack, cache=tmp_path, share=SHARE))
@@ -110,7 +110,7 @@ def test_shared_first_stages_are_trained_once(pack: Path, tmp_path: Path) -> Non
 
 
 def test_first_stages_share_their_own_first_stages(pack: Path, tmp_path: Path) -> None:
-    """a and b go on from two stages, c and d from two others; the first of all is the same."""
+    """a and b continue from two stages, c and d from two others; the first of all is the same."""
     longer = ("fine-tune.epochs=16",)
     rows = (
         small_row("a", "convse"),
@@ -173,7 +173,7 @@ def test_a_row_that_wants_mirror_images_is_left_out_without_them(pack: Path, tmp
     assert not planned.jobs and "flip=True" in planned.skipped["test/table: mirrored"]
 
 
-def test_a_pack_without_captions_to_test_on_is_refused(pack: Path, tmp_path: Path) -> None:
+def test_a_pack_without_captions_to_test_on_is_rejected(pack: Path, tmp_path: Path) -> None:
     read = Pack(pack)
     kept = [caption for caption in read.captions if caption.split != "test"]
     write_pack(tmp_path / "bare", "bare", "", read.images, kept, read.vocabulary, {})
@@ -247,7 +247,7 @@ def test_a_run_made_elsewhere_is_the_rows_own(pack: Path, tmp_path: Path) -> Non
     assert not outcome.done and len(outcome.cached) == 1
 
 
-def test_a_run_of_another_pack_is_refused(pack: Path, tmp_path: Path) -> None:
+def test_a_run_of_another_pack_is_rejected(pack: Path, tmp_path: Path) -> None:
     recipe = shortened(small_recipe("vse"), 0.03, Pack(pack))
     folder = trained(recipe, pack, tmp_path / "run")
     data = json.loads((folder / "data.json").read_text())

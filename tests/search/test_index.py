@@ -1,4 +1,4 @@
-"""An index follows its folders: nothing is looked at twice, nothing is lost, and a kill costs one chunk at most."""
+"""An index follows its folders: nothing is encoded twice, nothing is lost, and a kill costs one chunk at most."""
 
 import os
 import signal
@@ -53,7 +53,7 @@ def test_new_changed_touched_moved_copied_and_deleted(tmp_path: Path) -> None:
     assert found["1.png"]["modified"] == 1
 
 
-def test_files_that_swap_places_in_different_chunks_are_looked_at(tmp_path: Path) -> None:
+def test_files_that_swap_places_in_different_chunks_are_encoded(tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     paint(photos / "a.png", (200, 0, 0)), paint(photos / "b.png", (0, 0, 200))
     fill(tmp_path / "index", Colours(), photos)
@@ -133,7 +133,7 @@ def test_what_cannot_be_read_for_now_is_not_held_to_be_gone(tmp_path: Path, monk
 
 
 def test_what_is_written_while_a_chunk_is_kept_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between reading what a row has and writing it anew, someone edits the captions of all photos."""
+    """Between reading what a row has and writing it again, someone edits the captions of all photos."""
     photos = tmp_path / "photos"
     for step, name in enumerate(("changed", "touched", "moved", "copied", "alone")):
         paint(photos / f"{name}.png", (9 + step, 0, 0))
@@ -180,7 +180,7 @@ def test_what_is_written_last_wins_over_what_is_carried_over(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("conflicts", [2, 1000])
-def test_captions_mended_meanwhile_do_not_break_an_index_run(
+def test_captions_edited_meanwhile_do_not_break_an_index_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, conflicts: int
 ) -> None:
     """Joining pieces gives way to another's writing: it is tried again, and put off where that does not help."""
@@ -230,7 +230,7 @@ fill(Path(sys.argv[1]), Colours(Path(sys.argv[3]), slow=0.02), Path(sys.argv[2])
 
 
 def test_a_kill_loses_nothing_and_repeats_at_most_a_chunk(tmp_path: Path) -> None:
-    """Killed (SIGKILL) after some chunks, twice; every photo committed before a kill is looked at once."""
+    """Killed (SIGKILL) after some chunks, twice; every photo committed before a kill is encoded once."""
     photos, log, index = tmp_path / "photos", tmp_path / "log", tmp_path / "index"
     for step in range(40):
         paint(photos / f"{step:02}.png", (step + 1, 200 - step, 7))

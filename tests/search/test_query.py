@@ -21,7 +21,7 @@ pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tella
 
 @pytest.fixture
 def photos(tmp_path: Path) -> Store:
-    """red (2018), green (2019) and blue (no date) photos, and a yellow one in a folder of its own."""
+    """red (2018), green (2019) and blue (no date) photos, and a yellow one in a separate folder."""
     folder = tmp_path / "photos"
     paint(folder / "red.jpg", (250, 0, 0), "2018:01:01 10:00:00")
     paint(folder / "green.jpg", (0, 250, 0), "2019:06:01 00:00:00")

@@ -43,7 +43,7 @@ def test_two_local_workers_make_the_same_index(tmp_path: Path) -> None:
         before = len((tmp_path / "log").read_text().split())
         again = update()
         assert (again.unchanged, again.carried, again.deleted) == (23, 1, 1)
-        assert len((tmp_path / "log").read_text().split()) == before + 1  # the broken one is tried anew
+        assert len((tmp_path / "log").read_text().split()) == before + 1  # the broken one is tried again
         (photos / "moved.jpg").rename(photos / "00.jpg")
         update()
     finally:

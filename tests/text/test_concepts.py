@@ -74,7 +74,7 @@ def test_a_users_list(tmp_path: Path) -> None:
     assert dictionary.of_sentence(["two", "lamps", "on", "love", "seats"]) == ("lamp", "sofa")
 
 
-def test_bad_dictionaries_are_refused(tmp_path: Path) -> None:
+def test_bad_dictionaries_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n")
     for make in (
         lambda: ConceptDictionary(()),

@@ -39,6 +39,6 @@ def test_order_and_neighbours_do_not_matter() -> None:
     assert all(np.array_equal(one, two) for one, two in zip(alone, together, strict=True))
 
 
-def test_unknown_tagger_is_refused() -> None:
+def test_unknown_tagger_is_rejected() -> None:
     with pytest.raises(InputError, match="one of hanta, spacy, not 'nltk'"):
         mark_nouns([["a"]], "nltk")

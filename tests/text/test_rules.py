@@ -42,7 +42,7 @@ def test_every_preset_is_tested_above() -> None:
     assert len(PRESETS) == 7
 
 
-def test_wrong_rules_are_refused() -> None:
+def test_wrong_rules_are_rejected() -> None:
     with pytest.raises(InputError, match="not 'vsee'"):
         preset("vsee")
     with pytest.raises(InputError, match="not 'chars'"):

@@ -17,7 +17,7 @@ def test_ids_there_and_back(tmp_path: Path) -> None:
     assert Vocabulary.load(tmp_path / "vocabulary.json") == vocabulary
 
 
-def test_bad_vocabularies_are_refused(tmp_path: Path) -> None:
+def test_bad_vocabularies_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has a word twice"):
         Vocabulary.from_words(["a", "a"])
     with pytest.raises(InputError, match="must begin with"):

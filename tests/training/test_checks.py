@@ -1,4 +1,4 @@
-"""A recipe that cannot be trained is refused before its run folder is made."""
+"""A recipe that cannot be trained is rejected before its run folder is made."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def test_every_recipe_passes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("recipe", ["vse++", "neuraltalk2", "up-down", "up-down-scst", "r2m"])
 @pytest.mark.parametrize("split", ["train", "val"])
-def test_a_split_without_captions_is_refused_before_training(recipe: str, split: str, tmp_path: Path) -> None:
+def test_a_split_without_captions_is_rejected_before_training(recipe: str, split: str, tmp_path: Path) -> None:
     """R2M wants sentences without images instead."""
     other = "val" if split == "train" else "train"
     unpaired = (other,) if recipe == "r2m" else ("train", "val")

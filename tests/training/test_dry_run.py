@@ -26,12 +26,12 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def two_stages() -> Recipe:
-    """A matcher, and a captioner beside it."""
+    """A matcher, and a captioner next to it."""
     (matcher,), (captioner, *_) = (small_recipe(name).stages for name in ("vse++", "neuraltalk2"))
     return Recipe("two", "", "", stages=(replace(matcher, name="first"), replace(captioner, name="second")))
 
 
-def refusal(recipe: Recipe, pack: Path, out: Path) -> str:
+def rejection(recipe: Recipe, pack: Path, out: Path) -> str:
     """What training says before it begins; no run folder is made."""
     with pytest.MonkeyPatch.context() as patch:
         stop_after(0, patch)  # were it trained, it would raise something else
@@ -57,10 +57,10 @@ def refusal(recipe: Recipe, pack: Path, out: Path) -> str:
         ({"evaluation": "retrieval", "monitor": "rsum"}, "Retrieval needs a matcher; NeuralTalk2Model is not"),
     ],
 )
-def test_what_the_last_stage_refuses(changes: dict[str, object], said: str, pack: Path, tmp_path: Path) -> None:
+def test_what_the_last_stage_rejects(changes: dict[str, object], said: str, pack: Path, tmp_path: Path) -> None:
     first, second = two_stages().stages
     stages = (first, replace(second, name="copy"), replace(second, **changes))  # type: ignore[arg-type]
-    assert said in refusal(Recipe("three", "", "", stages=stages), pack, tmp_path / "run")
+    assert said in rejection(Recipe("three", "", "", stages=stages), pack, tmp_path / "run")
 
 
 @pytest.mark.parametrize(
@@ -73,19 +73,21 @@ def test_what_the_last_stage_refuses(changes: dict[str, object], said: str, pack
         (['xe.model={"kind": "neuraltalk2", "hidden": 8}'], "has no attention to supervise"),
     ],
 )
-def test_what_a_pupil_refuses(settings: list[str], said: str, tmp_path: Path) -> None:
+def test_what_a_pupil_rejects(settings: list[str], said: str, tmp_path: Path) -> None:
     grounded_pack(tmp_path / "pack")
     recipe = override(small_recipe("grounded-pos-scan"), settings)
-    assert said in refusal(recipe, tmp_path / "pack", tmp_path / "run")
+    assert said in rejection(recipe, tmp_path / "pack", tmp_path / "run")
 
 
 def test_a_pack_that_a_later_stage_cannot_be_judged_on(tmp_path: Path) -> None:
     """Missing phrases raise an error when training starts, not after the matchers are trained."""
-    assert "annotate" in refusal(small_recipe("grounded-none"), small_pack(tmp_path / "bare").folder, tmp_path / "run")
+    assert "annotate" in rejection(
+        small_recipe("grounded-none"), small_pack(tmp_path / "bare").folder, tmp_path / "run"
+    )
 
 
 def test_only_what_is_left_is_gone_through(pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A single stage is reached at once, and finished ones are not looked at again."""
+    """A single stage is reached at once, and finished ones are not checked again."""
     rehearsed: list[set[str]] = []
     monkeypatch.setattr(train, "dry_run", lambda recipe, chosen, left, context_of: rehearsed.append(set(left)))
     recipe = two_stages()

@@ -166,7 +166,7 @@ def test_the_backbone_learns_at_its_own_rate_or_not_at_all(pack: Pack, tmp_path:
     assert 0 < float(moved[0]) < float(moved[1])
 
 
-def test_batch_norms_are_frozen_unless_told_otherwise(pack: Pack, tmp_path: Path) -> None:
+def test_batch_norms_are_frozen_by_default(pack: Pack, tmp_path: Path) -> None:
     for norms, changes in (("frozen", False), ("train", True)):
         run = trained(seeing("vse++", replace(TINY_VISION, norms=norms)), pack, tmp_path / norms)
         vision = vision_of(open_run(run).model)

@@ -88,7 +88,7 @@ def test_kill_during_saves(tiny_pack: Path, tmp_path: Path) -> None:
     assert read_log(tmp_path / "whole" / "log.jsonl") == read_log(out / "log.jsonl")
 
 
-def test_refuses_to_overwrite_and_to_mix(tiny_pack: Path, tmp_path: Path) -> None:
+def test_rejects_to_overwrite_and_to_mix(tiny_pack: Path, tmp_path: Path) -> None:
     train_recipe(small_recipe(), settings(tiny_pack, tmp_path / "run"))
     with pytest.raises(InputError, match="already holds a run"):
         train_recipe(small_recipe(), settings(tiny_pack, tmp_path / "run"))

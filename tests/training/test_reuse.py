@@ -1,4 +1,4 @@
-"""Stages taken over from another run, and objectives that go on with what they learned."""
+"""Stages taken over from another run, and objectives that continue with what they learned."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_taken_over_stages_end_as_trained_ones(pack: Path, tmp_path: Path) -> No
     assert read_log(tmp_path / "whole" / "log.jsonl") == read_log(tmp_path / "rest" / "log.jsonl")
 
 
-def test_other_beginnings_are_refused(pack: Path, tmp_path: Path) -> None:
+def test_other_beginnings_are_rejected(pack: Path, tmp_path: Path) -> None:
     recipe = latent(1)
     first = replace(recipe, stages=recipe.stages[:1], seed=4)
     train_recipe(first, TrainSettings(pack, tmp_path / "first"))

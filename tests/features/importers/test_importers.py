@@ -1,4 +1,4 @@
-"""Each format written as people have it, read back, and refused with a sentence where it is broken."""
+"""Each format written as people have it, read back, and rejected with a clear error where it is broken."""
 
 import base64
 from pathlib import Path
@@ -137,7 +137,7 @@ def test_precomp_makes_the_pack_too(tmp_path: Path, repeated: bool) -> None:
     assert import_features(tmp_path / "pack", folder).facts == store.facts  # a second run finds all of it there
 
 
-def test_bad_input_gets_a_sentence(tmp_path: Path) -> None:
+def test_bad_input_gets_a_clear_error(tmp_path: Path) -> None:
     pack = drawn_pack(tmp_path, images=2)
     folder = pack.folder
     with pytest.raises(InputError, match="does not exist"):
@@ -171,7 +171,7 @@ def test_bad_input_gets_a_sentence(tmp_path: Path) -> None:
         import_features(tmp_path / "new", tmp_path / "odd_precomp")
 
 
-def test_boxes_of_another_size_are_refused(tmp_path: Path) -> None:
+def test_boxes_of_another_size_are_rejected(tmp_path: Path) -> None:
     pack = drawn_pack(tmp_path, images=1)
     (tmp_path / "bu").mkdir()
     np.savez(tmp_path / "bu" / "000.npz", x=values(0, 1), bbox=pixel_boxes(1), image_w=20, image_h=20)

@@ -44,8 +44,8 @@ def references(*sentences: tuple[int, list[tuple[int, tuple[float, ...]]], list[
     )
 
 
-def spoken(*words: tuple[int, int, tuple[float, ...]]) -> GeneratedWords:
-    """Each word: image, class, box looked at."""
+def generated(*words: tuple[int, int, tuple[float, ...]]) -> GeneratedWords:
+    """Each word: image, class, box attended to."""
     return GeneratedWords(
         np.asarray([image for image, _, _ in words], dtype=np.int64),
         np.asarray([k for _, k, _ in words], dtype=np.int64),
@@ -59,12 +59,12 @@ def scores(said: GeneratedWords, truth: References) -> dict[str, float]:
 
 def test_right_class_right_place() -> None:
     """One dog said where the one dog is: precision 1, recall 1 over 1 class, F1 100 both ways."""
-    found = scores(spoken((0, DOG, HERE)), references((0, [(DOG, HERE)], [])))
+    found = scores(generated((0, DOG, HERE)), references((0, [(DOG, HERE)], [])))
     assert found["f1_all"] == found["f1_loc"] == 100
 
 
 def test_right_class_wrong_place() -> None:
-    found = scores(spoken((0, DOG, THERE)), references((0, [(DOG, HERE)], [])))
+    found = scores(generated((0, DOG, THERE)), references((0, [(DOG, HERE)], [])))
     assert found["f1_all"] == found["f1_loc"] == 0
 
 
@@ -74,7 +74,7 @@ def test_class_absent_is_a_miss_for_all_and_passed_over_for_loc() -> None:
     all: precision (dog 1, man -, [ball 0 is no GT class]) = (1 + 0) / 2; recall (dog 1, man 0) / 2 = 1/2. F1 = 50.
     loc: the ball and the unsaid man are passed over, but man stays a GT class that contributes 0: the same 1/2, 1/2.
     """
-    found = scores(spoken((0, DOG, HERE), (0, BALL, HERE)), references((0, [(DOG, HERE), (MAN, THERE)], [])))
+    found = scores(generated((0, DOG, HERE), (0, BALL, HERE)), references((0, [(DOG, HERE), (MAN, THERE)], [])))
     assert found["precision_all"] == found["recall_all"] == found["f1_all"] == 50
     assert found["f1_loc"] == 50
 
@@ -86,7 +86,7 @@ def test_class_absent_lowers_precision_of_a_class_other_images_have() -> None:
     loc: precision dog = 1, man 0: 50; recall dog 1: 50.
     """
     truth = references((0, [(MAN, HERE)], []), (1, [(DOG, HERE)], []))
-    found = scores(spoken((0, DOG, HERE), (1, DOG, HERE)), truth)
+    found = scores(generated((0, DOG, HERE), (1, DOG, HERE)), truth)
     assert found["precision_all"] == 25 and found["recall_all"] == 50
     assert found["f1_all"] == pytest.approx(2 * 25 * 50 / 75)
     assert found["f1_loc"] == 50
@@ -97,7 +97,7 @@ def test_lemma_among_other_words_is_passed_over() -> None:
 
     Precision of dog = 1 of 1 (the second is passed over). With the mention gone it is 1 of 2.
     """
-    said = spoken((0, DOG, HERE))
+    said = generated((0, DOG, HERE))
     assert scores(said, references((0, [(DOG, HERE)], []), (0, [], [DOG])))["precision_all"] == 100
     assert scores(said, references((0, [(DOG, HERE)], []), (0, [], [MAN])))["precision_all"] == 50
 
@@ -105,19 +105,19 @@ def test_lemma_among_other_words_is_passed_over() -> None:
 def test_several_references_count_one_by_one() -> None:
     """Dog said HERE. References: dog HERE, dog THERE, dog HERE. Precision 2/3, recall 2/3."""
     truth = references((0, [(DOG, HERE)], []), (0, [(DOG, THERE)], []), (0, [(DOG, HERE)], []))
-    found = scores(spoken((0, DOG, HERE)), truth)
+    found = scores(generated((0, DOG, HERE)), truth)
     assert found["precision_all"] == found["recall_all"] == pytest.approx(200 / 3)
 
 
 def test_first_annotated_occurrence_decides_precision() -> None:
     """The reference has dogs HERE, then THERE. Said: one dog, THERE: precision 0 (the first is HERE), recall 1/2."""
-    found = scores(spoken((0, DOG, THERE)), references((0, [(DOG, HERE), (DOG, THERE)], [])))
+    found = scores(generated((0, DOG, THERE)), references((0, [(DOG, HERE), (DOG, THERE)], [])))
     assert found["precision_all"] == 0 and found["recall_all"] == 50
 
 
 def test_first_predicted_occurrence_decides_recall() -> None:
     """Said: dog THERE, then dog HERE. The one annotated dog is HERE: recall 0 (the first is THERE), precision 1/2."""
-    found = scores(spoken((0, DOG, THERE), (0, DOG, HERE)), references((0, [(DOG, HERE)], [])))
+    found = scores(generated((0, DOG, THERE), (0, DOG, HERE)), references((0, [(DOG, HERE)], [])))
     assert found["recall_all"] == 0 and found["precision_all"] == 50
 
 
@@ -128,8 +128,8 @@ def test_overlap_at_the_threshold() -> None:
     """
     truth = references((0, [(DOG, (0, 0, 9 / 500, 9 / 500))], []))
     assert overlap(np.asarray([0, 0, 9, 9]), np.asarray([0, 0, 9, 4])) == 0.5
-    assert scores(spoken((0, DOG, (0, 0, 9 / 500, 4 / 500))), truth)["f1_loc"] == 0
-    assert scores(spoken((0, DOG, (0, 0, 9 / 500, 5 / 500))), truth)["f1_loc"] == 100
+    assert scores(generated((0, DOG, (0, 0, 9 / 500, 4 / 500))), truth)["f1_loc"] == 0
+    assert scores(generated((0, DOG, (0, 0, 9 / 500, 5 / 500))), truth)["f1_loc"] == 100
 
 
 def test_any_of_several_boxes_will_do() -> None:
@@ -143,9 +143,12 @@ def test_any_of_several_boxes_will_do() -> None:
 def test_a_caption_with_no_visual_word() -> None:
     """Nothing said: precision and recall 0, F1 0, no hallucination. Nothing annotated either: all 0, no division."""
     truth = references((0, [(DOG, HERE)], []))
-    assert scores(spoken(), truth)["f1_all"] == 0
-    assert scores(spoken(), references((0, [], [])))["f1_all"] == 0
-    assert hallucination(spoken(), 1, np.asarray([DOG]), np.asarray([0])) == {"chair_words": 0.0, "chair_captions": 0.0}
+    assert scores(generated(), truth)["f1_all"] == 0
+    assert scores(generated(), references((0, [], [])))["f1_all"] == 0
+    assert hallucination(generated(), 1, np.asarray([DOG]), np.asarray([0])) == {
+        "chair_words": 0.0,
+        "chair_captions": 0.0,
+    }
 
 
 def test_attention_accuracy_is_a_mean_over_classes() -> None:
@@ -161,7 +164,7 @@ def test_hallucination_by_hand() -> None:
 
     Words 1/3, captions 1/2.
     """
-    said = spoken((0, DOG, HERE), (0, BALL, HERE), (1, MAN, HERE))
+    said = generated((0, DOG, HERE), (0, BALL, HERE), (1, MAN, HERE))
     found = hallucination(said, 2, np.asarray([DOG, MAN]), np.asarray([0, 1]))
     assert found["chair_words"] == pytest.approx(100 / 3) and found["chair_captions"] == 50
 
@@ -209,7 +212,7 @@ def random_case(seed: int) -> tuple[GeneratedWords, References]:
         for _ in range(6)
     ]
     words = sorted(((int(random.integers(3)), *draw()) for _ in range(random.integers(8))), key=lambda word: word[0])
-    return spoken(*words), references(*sentences)
+    return generated(*words), references(*sentences)
 
 
 @given(st.integers(0, 10_000))

@@ -98,7 +98,7 @@ def test_gradients_of_both_paths_agree(name: str) -> None:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_predictions_share_images(name: str) -> None:
-    """One state an image, selected by owner, gives what one image a caption gives; padding is left out."""
+    """One state per image, selected by owner, gives what one image per caption gives; padding is ignored."""
     model, images, tokens = built(name), make_images(3), make_tokens(6)
     owner = torch.tensor([0, 2, 2, 1, 0, 0])
     found = predictions(model, images, tokens, owner)

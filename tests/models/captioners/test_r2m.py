@@ -91,7 +91,7 @@ def test_the_reconstructor_reads_up_to_the_end_word(name: str) -> None:
         assert torch.allclose(alone[0], rebuilt[row], atol=1e-5)
 
 
-def test_reconstructor_has_weights_of_its_own_and_the_output_table_too() -> None:
+def test_reconstructor_has_own_weights_and_the_output_table_too() -> None:
     model = R2M(**SMALL).build(ModelInputs(WORDS, feature_width=5))
     shared = {id(p) for p in model.decoder.parameters()} & {id(p) for p in model.reconstructor.parameters()}
     assert not shared and model.predict.weight is not model.words.weight

@@ -27,7 +27,7 @@ def test_sentences_are_well_formed(options: dict[str, float]) -> None:
 
 
 def test_frequencies_follow_the_model() -> None:
-    """First words of 20,000 samples are as frequent as their probabilities, special tokens left out: within 4 s.d."""
+    """First words of 20,000 samples are as frequent as their probabilities, without special tokens: within 4 s.d."""
     captioner = random_table(1, 9, 4, sharpness=1.0)
     torch.manual_seed(0)
     first = sample(captioner, numbered_images(1), each=20_000, max_words=1).tokens[:, 0]

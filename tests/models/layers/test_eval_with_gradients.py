@@ -17,7 +17,7 @@ from tellapart.text.vocabulary import Vocabulary
 
 @pytest.fixture
 def as_on_a_gpu() -> Iterator[None]:
-    """Recurrent layers that refuse what cuDNN refuses: a pass in eval mode that a gradient may follow."""
+    """Recurrent layers that reject what cuDNN rejects: a pass in eval mode that a gradient may follow."""
 
     def guarded(layer: nn.RNNBase, inputs: Any) -> None:
         if torch.is_grad_enabled() and not layer.training and any(p.requires_grad for p in layer.parameters()):

@@ -47,7 +47,7 @@ def test_by_hand(detected: Context) -> None:
 
 
 def test_words_look_on_where_nothing_is_left(detected: Context) -> None:
-    """Nothing detected; nothing detected looked at; a word that is passed over."""
+    """Nothing detected; nothing detected attended to; a word that is passed over."""
     attention = torch.tensor([[0.1, 0.3, 0.4, 0.2], [0.0, 0.0, 0.5, 0.5], [0.0, 0.0, 0.0, 0.0]])
     for among in ("detected", "sure"):
         found = DetectedAttention(among, detected.store, CPU)(attention, torch.tensor([7, 0, 0]))

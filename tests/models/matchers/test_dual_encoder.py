@@ -53,7 +53,7 @@ def test_word_gru_gives_one_vector_per_caption() -> None:
 
 
 def test_several_positives_against_a_naive_loop() -> None:
-    """Captions of one image are never each other's negatives; every caption is a pair of its own."""
+    """Captions of one image are never each other's negatives; every caption is a separate pair."""
     torch.manual_seed(0)
     scores, owner = torch.randn(4, 8, dtype=torch.float64), torch.arange(4).repeat_interleave(2)
     total = 0.0

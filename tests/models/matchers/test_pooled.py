@@ -1,4 +1,4 @@
-"""Row dropout, and refusals of the pooled matcher."""
+"""Row dropout, and rejections of the pooled matcher."""
 
 from pathlib import Path
 
