@@ -137,6 +137,7 @@ def _recipes(size: Size) -> tuple[tuple[str, Recipe], ...]:
 
 def _bare(pack: Pack, recipe: Recipe, size: Size, device: torch.device, compiled: bool) -> float:
     """Images per second of a plain loop over one batch."""
+    torch.compiler.reset()
     stage = recipe.stages[0]
     builder = ContextBuilder(pack, None, device, seen=seen_facts(stage), pixels=PixelSettings("stream"))
     context = builder.context(stage.sampling)
@@ -166,6 +167,7 @@ def _bare(pack: Pack, recipe: Recipe, size: Size, device: torch.device, compiled
 
 def _trained(recipe: Recipe, settings: TrainSettings, size: Size, device: torch.device) -> float:
     """Images per second of the second epoch of `train`: images are decoded in the first."""
+    torch.compiler.reset()
     watch = Stopwatch(size.warm, device)
     train_recipe(recipe, settings, watch)
     return size.batch / watch.seconds_per_step

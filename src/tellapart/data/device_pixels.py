@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,8 @@ from tellapart.data.square_reader import SquareReader
 
 SHARE = 0.5
 """Of the free memory that kept images may take; the rest is for the model and its activations."""
-TOGETHER = 1024
-"""Images that are decoded before they are moved to the device."""
+TOGETHER = 32 * 2**20
+"""Bytes that are decoded before they are moved to the device; containers often have 64 MB of shared memory."""
 PLACES = ("auto", "device", "stream")
 
 
@@ -41,24 +42,29 @@ class DevicePixels:
             return torch.zeros(0, self.side, self.side, 3, dtype=torch.uint8, device=self.device)
         with self.lock:
             if not self.keep:
-                return torch.cat([self._decoded(rows[i : i + TOGETHER]) for i in range(0, len(rows), TOGETHER)])
+                return torch.cat([self._decoded(some) for some in self._parts(rows)])
             if self.table is None:
                 shape = (self.images, self.side, self.side, 3)
                 self.table = torch.empty(shape, dtype=torch.uint8, device=self.device)
-            missing = np.unique(rows[~self.kept[rows]])
-            for first in range(0, len(missing), TOGETHER):
-                some = missing[first : first + TOGETHER]
+            for some in self._parts(np.unique(rows[~self.kept[rows]])):
                 self.table[self._moved(some)] = self._decoded(some)
                 self.kept[some] = True
             return self.table[self._moved(rows)]
+
+    def _parts(self, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """The rows in parts that are decoded together."""
+        count = max(1, TOGETHER // (self.side * self.side * 3))
+        for first in range(0, len(rows), count):
+            yield rows[first : first + count]
 
     def _decoded(self, rows: np.ndarray) -> Tensor:
         return self._moved(self.reader.read(rows))
 
     def _moved(self, array: np.ndarray) -> Tensor:
         """A copy on the device. From pinned memory: any other copy would wait until the GPU has nothing to do."""
-        tensor = torch.from_numpy(np.array(array))
-        return tensor if self.device.type == "cpu" else tensor.pin_memory().to(self.device, non_blocking=True)
+        if self.device.type == "cpu":
+            return torch.from_numpy(np.array(array))
+        return torch.from_numpy(array).pin_memory().to(self.device, non_blocking=True)
 
 
 def keep_on_device(place: str, images: int, side: int, device: torch.device) -> bool:
