@@ -59,7 +59,7 @@ def _step_seconds(stage: Stage, pack: Pack, device: torch.device, models: dict[s
     context = Context(pack, inputs, batches, store, device, models=models)
     torch.manual_seed(0)
     model = initial_model(stage, context)
-    learner = stage.objective.build(model, context).to(device)
+    learner = stage.objective.build(model, context).to(device).train()
     optimiser = build_optimiser(stage.optimiser, learner)
     best = float("inf")
     for draw in draw_epoch(pack, stage.sampling, (0, 0, 0))[: STEPS + 1]:  # the first is a warm-up
