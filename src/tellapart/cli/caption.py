@@ -30,13 +30,15 @@ class CaptionOptions:
     captioner: str = "bundled:captioner"
     """A captioner's run folder. Default: the captioner in the package."""
     against: Path | None = None
-    """A folder of other photos. Choose the caption that distinguishes the photo from the most similar of them."""
+    """A folder of other photos. Choose a true caption that tells the photo apart from the most similar of them; where
+    nothing does, the line says so."""
     weight: float = 0.5
     """With --against: 0 for the likeliest caption, 1 for the most distinctive."""
     neighbours: int = NEIGHBOURS
     """With --against: how many of the most similar photos to compare with."""
     matcher: str | None = None
-    """With --against: a matcher's run that scores how well a caption identifies its photo. Default: the captioner."""
+    """With --against: a matcher's run that scores how well a caption identifies its photo. Default: the bundled matcher
+    for the bundled captioner, otherwise the captioner itself."""
     show_attention: Path | None = None
     """Draw the attention of each word: a .png for one photo, a folder for several."""
     sidecar: bool = False
@@ -48,7 +50,7 @@ class CaptionOptions:
     json: bool = False
     """Print one JSON object at the end instead of one line per photo."""
     beam: int = 0
-    """Width of the beam search. 0: 3, or 10 with --against."""
+    """Width of each beam search. 0: 3, or 10 with --against."""
     batch: int = 32
     """Photos captioned at once; more need more memory."""
     workers: int = 0

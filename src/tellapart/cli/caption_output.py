@@ -18,6 +18,8 @@ from tellapart.inference.caption import Caption
 from tellapart.report.attention import draw_attention, save_drawing
 
 HEADER = ("image", "caption")
+NAMED = 3
+"""Neighbours named in a line at most; JSON has all."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,28 @@ class CaptionedPhoto:
             "log_probability": self.caption.log_probability,
             "likeliest": self.caption.likeliest,
             "found": self.caption.posterior,
+            "distinct": self.caption.distinct,
+            "differences": self._differences(),
+            "neighbours": None if self.caption.distinct is None else list(self.caption.neighbours),
+            "confused_with": None if self.caption.distinct is None else list(self.caption.confused_with),
+            "confidence": self.caption.confidence,
+            "sure": self.caption.sure,
             "attention": None if self.drawing is None else str(self.drawing),
         }
         return {name: value for name, value in values.items() if value is not None}
+
+    def _differences(self) -> list[dict[str, Any]] | None:
+        if self.caption.distinct is None:
+            return None
+        return [{"word": one.word, "from": list(one.neighbours)} for one in self.caption.differences]
+
+    def line(self) -> str:
+        """For a terminal: the photo, its caption, and what a reader should know about it."""
+        notes = ["not sure"] if self.caption.sure is False else []
+        if self.caption.distinct is False:
+            others = [str(name) for name in self.caption.confused_with[:NAMED] if name]
+            notes.append("nothing sets it apart" + (f" from {', '.join(others)}" if others else ""))
+        return f"{self.photo}\t{self.caption}" + "".join(f"\t({note})" for note in notes)
 
 
 class Outputs:
@@ -72,7 +93,8 @@ class Outputs:
         """Write one caption everywhere."""
         if self.lines is not None:
             # On a terminal, print through the progress bar; a pipe or file gets the lines directly.
-            print(f"{photo}\t{caption}", file=None if self.lines.isatty() else self.lines, flush=True)
+            line = CaptionedPhoto(photo, caption).line()
+            print(line, file=None if self.lines.isatty() else self.lines, flush=True)
         if self._file is not None:
             csv.writer(self._file).writerow((str(photo), caption.text))
             self._file.flush()

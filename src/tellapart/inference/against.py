@@ -1,63 +1,133 @@
-"""Captions of images among other images: features of all of them, extracted once, and the neighbours of each."""
+"""Captions of images among other images: each image is read once, and its neighbours are found by one vector each."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from tellapart.core.progress import Progress
-from tellapart.core.protocols import Matcher
 from tellapart.core.types import Images
 from tellapart.images.folders import find_some_photos
-from tellapart.images.sources import ImageInput, as_images
+from tellapart.images.sources import ImageInput, as_images, name_of
 from tellapart.inference.caption_generator import CaptionGenerator, GeneratedCaptions
-from tellapart.inference.feature_extractor import FeatureExtractor
-from tellapart.inference.neighbours import NeighbourFinder
+from tellapart.inference.feature_extractor import Extracted, FeatureExtractor
+from tellapart.inference.judge import Judge
+from tellapart.inference.judged_images import JudgedImages
+from tellapart.inference.neighbours import NeighbourFinder, StoredFeatures, numbered
+from tellapart.inference.telling_apart import Surroundings
+
+
+@dataclass(frozen=True)
+class CaptionedBatch:
+    """Some images with their captions, in the given order."""
+
+    places: list[int]  # [I] positions in the given list
+    images: Images | None  # features [I, R, D]; None without a readable image
+    captions: GeneratedCaptions | None
+    faults: dict[int, str]
+    """Why each unreadable image has no caption."""
+    neighbours: Sequence[Sequence[str | None]] = ()
+    """Names of the images that each was compared with, most similar first."""
+
+
+@dataclass(frozen=True)
+class Readers:
+    """What reads images: the captioner's extractor, and a judge with its own if the captioner's does not serve it."""
+
+    captioner: FeatureExtractor
+    judge: Judge | None = None
+    """None: the captioner itself scores how well a caption identifies its image."""
+    own: FeatureExtractor | None = None
 
 
 class Neighbourhood:
-    """Features of the images to caption, which come first, and of those to compare with; an image may be both."""
+    """The images to caption, which come first, and those to compare with; an image may be both.
+
+    With a judge of single vectors, an image to compare with is kept as one vector: its features are not needed again.
+    """
 
     def __init__(
         self,
         images: list[ImageInput],
         against: ImageInput | Iterable[ImageInput],
-        extractor: FeatureExtractor,
+        readers: Readers,
         batch_size: int,
         progress: Progress,
     ) -> None:
-        self.batch_size = batch_size
+        self.readers, self.judge, self.batch_size = readers, readers.judge, batch_size
         others = found_images(against)
         everything = {_identity(image): image for image in (*images, *others)}
         row = {identity: number for number, identity in enumerate(everything)}
+        self.names = [name_of(image) for image in everything.values()]
         self.rows = np.asarray([row[_identity(image)] for image in images], np.int64)
-        self.known = NeighbourFinder(len(everything), extractor.spec, extractor.device)
-        with progress.bar(len(everything), "extracting features") as advance:
-            for extracted in extractor.extract(everything.values(), batch_size):
-                self.known.add(extracted)
-                advance(len(extracted.places) + len(extracted.faults))
         rows = np.asarray([row[_identity(image)] for image in others], np.int64)
+        spec = readers.captioner.spec
+        self.kept = int(self.rows.max(initial=-1)) + 1 if self.judge else len(everything)
+        """Images whose features are kept."""
+        self.features = StoredFeatures(self.kept, spec, readers.captioner.device)
+        self.judged = None if self.judge is None else JudgedImages(self.judge, len(everything))
+        by_judge = self.judge is not None and self.judge.has_vectors
+        width = (
+            self.judge.width if self.judge is not None and by_judge else (readers.own or readers.captioner).spec.width
+        )
+        self.known = NeighbourFinder(len(everything), width, readers.captioner.device)
+        self._read(list(everything.values()), progress)
         self.others = rows[self.known.readable[rows]]
 
     def batches(
-        self, generator: CaptionGenerator, beam: int, neighbours: int, weight: float, judge: Matcher | None
-    ) -> Iterator[tuple[list[int], Images | None, GeneratedCaptions | None, dict[int, str]]]:
-        """Positions of images, their features and distinctive captions, and the faults of unreadable ones."""
+        self, generator: CaptionGenerator, neighbours: int, weight: float, beam: int
+    ) -> Iterator[CaptionedBatch]:
+        """Captions of the images in the given order, and the faults of unreadable ones."""
         for first in range(0, len(self.rows), self.batch_size):
             places = np.arange(first, min(first + self.batch_size, len(self.rows)))
             readable = self.known.readable[self.rows[places]]
             faults = {int(place): self.known.faults[int(self.rows[place])] for place in places[~readable]}
             places = places[readable]
             if not len(places):
-                yield [], None, None, faults
+                yield CaptionedBatch([], None, None, faults)
                 continue
             rows = self.rows[places]
-            among, nearest = self.known.around(rows, self.others, neighbours)
-            images = self.known.images(rows)
-            captions = generator.generate_distinctive(images, among, nearest, beam, weight, judge)
-            yield places.tolist(), images, captions, faults
+            found = self.known.around(rows, self.others, neighbours)  # [I, M]
+            used, nearest = numbered(found)
+            nearest, images = nearest.to(self.known.device), self.features.images(rows)
+            if self.judge is None or self.judged is None:
+                captions = generator.generate_distinctive(images, self.features.images(used), nearest, beam, weight)
+            else:
+                around = Surroundings(self.judged.encoded(rows), self.judged.encoded(used), nearest)
+                captions = generator.generate_apart(images, self.judge, around, beam, weight)
+            names = [[self.names[row] for row in line] for line in found.tolist()]
+            yield CaptionedBatch(places.tolist(), images, captions, faults, names)
+
+    def _read(self, everything: list[ImageInput], progress: Progress) -> None:
+        apart = self.readers.own
+        with progress.bar(len(everything) + (self.kept if apart else 0), "extracting features") as advance:
+            if apart is not None:
+                for extracted in self.readers.captioner.extract(everything[: self.kept], self.batch_size):
+                    self._keep_features(extracted)
+                    advance(len(extracted.places) + len(extracted.faults))
+            for extracted in (apart or self.readers.captioner).extract(everything, self.batch_size):
+                if apart is None:
+                    self._keep_features(extracted)
+                self._keep_vectors(extracted)
+                advance(len(extracted.places) + len(extracted.faults))
+
+    def _keep_features(self, extracted: Extracted) -> None:
+        kept = [number for number, place in enumerate(extracted.places) if place < self.kept]
+        if kept:
+            images = extracted.images.select(torch.tensor(kept, device=extracted.images.features.device))
+            self.features.add([extracted.places[number] for number in kept], images)
+
+    def _keep_vectors(self, extracted: Extracted) -> None:
+        vectors = extracted.images.pooled()
+        if extracted.places and self.judged is not None:
+            self.judged.add(extracted.places, extracted.images)
+            if self.judged.vectors is not None:
+                vectors = self.judged.vectors[extracted.places]
+        self.known.add(extracted.places, vectors, extracted.faults)
 
 
 def found_images(images: ImageInput | Iterable[ImageInput]) -> list[ImageInput]:

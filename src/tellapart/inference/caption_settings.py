@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tellapart.core.errors import InputError
 from tellapart.images.sources import ImageInput
 from tellapart.inference.caption_generator import NEIGHBOURS
-from tellapart.inference.matching import PhotoMatcher
+from tellapart.inference.judge import MatcherOrRun
 
 OtherImages = ImageInput | Iterable[ImageInput]
-MatcherOrRun = PhotoMatcher | str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -26,11 +24,12 @@ class CaptionSettings:
     weight: float = 0.5
     """0 for the likeliest caption, 1 for the most distinctive."""
     matcher: MatcherOrRun | None = None
-    """Scores how well a caption identifies its image; by default the captioner does."""
+    """Scores how well a caption identifies its image. Default: the bundled matcher for the bundled captioner, otherwise
+    the captioner itself."""
     attention: bool = False
     """Add the attention of each word."""
     beam: int = 0
-    """Width of the beam search; 0 for 3, or 10 with `against`."""
+    """Width of each beam search; 0 for 3, or 10 with `against`."""
     batch_size: int = 32
     """Images captioned at once."""
     progress: bool = False

@@ -15,27 +15,24 @@ from tellapart.core.progress import Progress
 from tellapart.core.types import Images
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.sources import ImageInput, as_images, name_of
-from tellapart.inference.against import Neighbourhood
+from tellapart.inference.against import CaptionedBatch, Neighbourhood, Readers
 from tellapart.inference.attention import attention_of_caption
-from tellapart.inference.caption import Caption
+from tellapart.inference.caption import Caption, Difference
 from tellapart.inference.caption_generator import (
     BEAM,
-    DISTINCTIVE_BEAM,
     NEIGHBOURS,
     CaptionGenerator,
     GeneratedCaptions,
     open_caption_generator,
+    with_confidence,
 )
-from tellapart.inference.caption_settings import CaptionSettings, MatcherOrRun, OtherImages
+from tellapart.inference.caption_settings import CaptionSettings, OtherImages
 from tellapart.inference.feature_extractor import FeatureExtractor
-from tellapart.inference.judge import judge_for
-from tellapart.inference.matching import PhotoMatcher
-from tellapart.runs.bundled import run_name
-from tellapart.runs.run import Run, open_run
+from tellapart.inference.feature_spec import serves
+from tellapart.inference.judge import Judge, MatcherOrRun, open_judge
+from tellapart.runs.bundled import MODELS, is_bundled, run_name
 
 DEFAULT_SETTINGS = CaptionSettings()
-Batch = tuple[list[int], Images | None, GeneratedCaptions | None, dict[int, str]]
-"""Positions of images, their features and captions, and the faults of those that could not be read."""
 
 
 class PhotoCaptioner:
@@ -126,10 +123,11 @@ class PhotoCaptioner:
         if settings.against is None:
             batches = self._likeliest(given, settings)
         else:
-            others = Neighbourhood(given, settings.against, self.extractor, settings.batch_size, progress)
-            judge = None if settings.matcher is None else judge_for(self.generator, self._run_of(settings.matcher))
-            beam = settings.beam or DISTINCTIVE_BEAM
-            batches = others.batches(self.generator, beam, settings.neighbours, settings.weight, judge)
+            readers = self._readers(
+                self.judge if settings.matcher is None else open_judge(settings.matcher, self.device)
+            )
+            others = Neighbourhood(given, settings.against, readers, settings.batch_size, progress)
+            batches = others.batches(self.generator, settings.neighbours, settings.weight, settings.beam)
         return progress.track(self._captions(batches, given, settings.attention), len(given), "captioning")
 
     @functools.cached_property
@@ -137,35 +135,61 @@ class PhotoCaptioner:
         """The backbone, loaded when the first image is captioned."""
         return FeatureExtractor(self.generator.spec, self.device, self.workers, self.precision)
 
-    def _likeliest(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[Batch]:
+    @functools.cached_property
+    def judge(self) -> Judge | None:
+        """The bundled matcher if the captioner is the bundled one; other captioners are not calibrated with it."""
+        bundled = self.generator.run.folder == MODELS / "captioner" and is_bundled("matcher")
+        return open_judge("bundled", self.device) if bundled else None
+
+    def _readers(self, judge: Judge | None) -> Readers:
+        if judge is None or serves(self.generator.spec, judge.spec):
+            return Readers(self.extractor, judge)
+        return Readers(self.extractor, judge, FeatureExtractor(judge.spec, self.device, self.workers))
+
+    def _likeliest(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[CaptionedBatch]:
         for extracted in self.extractor.extract(images, settings.batch_size):
-            captions = self.generator.generate(extracted.images, settings.beam or BEAM) if extracted.places else None
-            yield extracted.places, extracted.images, captions, extracted.faults
+            captions = self._plain(extracted.images, settings.beam or BEAM) if extracted.places else None
+            yield CaptionedBatch(extracted.places, extracted.images, captions, extracted.faults)
+
+    def _plain(self, images: Images, beam: int) -> GeneratedCaptions:
+        captions = self.generator.generate(images, beam)
+        if self.judge is None or not serves(self.generator.spec, self.judge.spec):
+            return captions
+        return with_confidence(captions, self.judge, self.judge.encode_images(images))
 
     def _captions(
-        self, batches: Iterable[Batch], given: list[ImageInput], attention: bool
+        self, batches: Iterable[CaptionedBatch], given: list[ImageInput], attention: bool
     ) -> Iterator[Caption | UnreadableImage]:
-        vocabulary = self.generator.run.vocabulary
-        for places, images, captions, faults in batches:
+        for batch in batches:
             results: dict[int, Caption | UnreadableImage] = {
-                place: UnreadableImage(f"{fault}.") for place, fault in faults.items()
+                place: UnreadableImage(f"{fault}.") for place, fault in batch.faults.items()
             }
-            for row, place in enumerate(places):
-                assert images is not None and captions is not None
-                results[place] = Caption(
-                    captions.texts[row],
-                    captions.log_probability[row],
-                    name_of(given[place]),
-                    captions.likeliest[row] if captions.likeliest else None,
-                    captions.posterior[row] if captions.posterior else None,
-                    attention_of_caption(captions.decoded, images, row, vocabulary) if attention else None,
-                )
+            for row, place in enumerate(batch.places):
+                results[place] = self._caption(batch, row, name_of(given[place]), attention)
             yield from (results[place] for place in sorted(results))
 
-    def _run_of(self, matcher: MatcherOrRun) -> Run:
-        if isinstance(matcher, PhotoMatcher):
-            return matcher.run
-        return open_run(run_name(matcher, "matcher"), device=self.device)
+    def _caption(self, batch: CaptionedBatch, row: int, image: str | None, attention: bool) -> Caption:
+        captions, names = batch.captions, batch.neighbours[row] if batch.neighbours else ()
+        assert batch.images is not None and captions is not None
+        differing = captions.differing[row] if captions.differing else {}
+        return Caption(
+            captions.texts[row],
+            captions.log_probability[row],
+            image,
+            captions.likeliest[row] if captions.likeliest else None,
+            captions.posterior[row] if captions.posterior else None,
+            distinct=captions.distinct[row] if captions.distinct else None,
+            differences=tuple(
+                Difference(word, tuple(names[place] for place in places)) for word, places in differing.items()
+            ),
+            neighbours=tuple(names),
+            confused_with=tuple(names[place] for place in captions.confused[row]) if captions.confused else (),
+            confidence=captions.confidence[row] if captions.confidence else None,
+            sure=captions.sure[row] if captions.sure else None,
+            attention=attention_of_caption(captions.decoded, batch.images, row, self.generator.run.vocabulary)
+            if attention
+            else None,
+        )
 
 
 def load_captioner(

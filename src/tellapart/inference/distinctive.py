@@ -1,9 +1,9 @@
 """The caption that identifies its image among similar images.
 
-Beam search proposes likely captions c of an image I. Each is scored by how well it identifies I among its neighbours:
+Beam search proposes likely captions c of an image I. The captioner scores how well each identifies I among its
+neighbours (`telling_apart` does it with a matcher):
 
-    ln p(I | c) = ln [p(c|I) / sum over J in {I} and neighbours of p(c|J)]       by the captioner itself, or
-                = ln softmax over the same images of score(J, c) / temperature  by a matcher
+    ln p(I | c) = ln [p(c|I) / sum over J in {I} and neighbours of p(c|J)]
 
 The caption with the highest (1 - weight) ln p(c|I) + weight ln p(I|c) is chosen. No paper has this; it is Bayes' rule
 with a uniform prior over the images.
@@ -18,11 +18,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from tellapart.core.errors import InputError
-from tellapart.core.protocols import Captioner, Matcher
-from tellapart.core.types import Images, Texts
+from tellapart.core.protocols import Captioner
+from tellapart.core.types import Images
 from tellapart.models.decoding import Constraints, Decoded, beams, log_prob, with_start
 from tellapart.models.decoding.sampling import UNCONSTRAINED
-from tellapart.text.vocabulary import PAD
 
 NO_OTHERS = "A distinctive caption needs at least one other image to compare with; give more images."
 
@@ -37,6 +36,7 @@ class DistinctiveCaptions:
     proposed: Decoded  # [I * width] rows, image by image, likeliest first
     proposed_log_posterior: Tensor  # [I, width]
     chosen: Tensor  # [I] which of the proposed
+    confused: Tensor  # [I, M] bool: neighbours for which the chosen caption is at least as likely
 
 
 @torch.no_grad()
@@ -47,8 +47,6 @@ def distinctive_captions(
     neighbours: Tensor,
     weight: float = 0.5,
     width: int = 10,
-    matcher: Matcher | None = None,
-    temperature: float = 0.05,
     max_words: int = 20,
     constraints: Constraints = UNCONSTRAINED,
 ) -> DistinctiveCaptions:
@@ -56,7 +54,6 @@ def distinctive_captions(
 
     neighbours: [I, M] rows of `among`; the image itself must not be among them (`nearest` leaves it out).
     weight: 0 chooses the likeliest caption, 1 the most distinctive.
-    matcher: scores captions instead of the captioner; it must share the captioner's vocabulary and features.
     """
     if not 0 <= weight <= 1:
         raise InputError(f"`weight` must be between 0 (likeliest) and 1 (most distinctive), not {weight}.")
@@ -65,13 +62,8 @@ def distinctive_captions(
     proposed = beams(captioner, images, width, max_words=max_words, constraints=constraints)
     likely = proposed.log_probability.view(len(images), width)
     tokens = with_start(proposed.tokens)  # [I * width, T]
-    if matcher is None:
-        others = _captioner_scores(captioner, among, neighbours, tokens, width)
-        own = likely
-    else:
-        own, others = _matcher_scores(matcher, images, among, neighbours, tokens, width)
-        own, others = own / temperature, others / temperature
-    posterior = functional.log_softmax(torch.cat([own.unsqueeze(2), others], 2), 2)[:, :, 0]  # [I, width] ln p(I|c)
+    others = _captioner_scores(captioner, among, neighbours, tokens, width)  # [I, width, M]
+    posterior = functional.log_softmax(torch.cat([likely.unsqueeze(2), others], 2), 2)[:, :, 0]  # [I, width] ln p(I|c)
     # An empty place of the beam is never chosen: 0 times minus infinity would be NaN.
     value = ((1 - weight) * likely + weight * posterior).masked_fill(torch.isinf(likely), -torch.inf)
     chosen = value.argmax(1)
@@ -82,7 +74,8 @@ def distinctive_captions(
         posterior[row, chosen],
         proposed,
         posterior,
-        chosen,
+        chosen=chosen,
+        confused=others[row, chosen] >= likely[row, chosen].unsqueeze(1),
     )
 
 
@@ -94,16 +87,3 @@ def _captioner_scores(captioner: Captioner, among: Images, neighbours: Tensor, t
         images = among.select(neighbours[:, place])
         columns.append(log_prob(captioner, images, tokens, own).view(-1, width))
     return torch.stack(columns, 2)
-
-
-def _matcher_scores(
-    matcher: Matcher, images: Images, among: Images, neighbours: Tensor, tokens: Tensor, width: int
-) -> tuple[Tensor, Tensor]:
-    """A matcher's scores of each image's captions with the image [I, width] and its neighbours [I, width, M]."""
-    texts = matcher.encode_text(Texts(tokens, (tokens != PAD).sum(1)))
-    rows = torch.arange(len(tokens), device=tokens.device)
-    owner = rows // width
-    own = matcher.score(matcher.encode_image(images), texts)[owner, rows]  # [I * width]
-    all_scores = matcher.score(matcher.encode_image(among), texts)  # [A, I * width]
-    others = all_scores[neighbours[owner], rows.unsqueeze(1)]  # [I * width, M]
-    return own.view(-1, width), others.view(-1, width, neighbours.shape[1])

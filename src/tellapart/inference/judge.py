@@ -1,49 +1,100 @@
-"""A matcher that scores the captions of a captioner, on the features that the captioner reads."""
+"""A matcher that judges captions: how well does each identify its image among others?"""
 
 from __future__ import annotations
 
+import functools
+import os
+from collections.abc import Callable, Sequence
+
+import torch
 from torch import Tensor
 
 from tellapart.core.errors import InputError
 from tellapart.core.protocols import Matcher
-from tellapart.core.types import Encoded, Images, Texts
-from tellapart.inference.caption_generator import CaptionGenerator
-from tellapart.inference.feature_spec import FeatureSpec, as_needed, run_spec, serves
+from tellapart.core.types import Encoded, Images
+from tellapart.inference.feature_spec import as_needed, run_spec
+from tellapart.inference.matching import PhotoMatcher, fingerprint
 from tellapart.inference.texts import as_texts
-from tellapart.runs.run import Run
-from tellapart.text.vocabulary import Vocabulary
+from tellapart.inference.word_evidence import FOLDER, WordEvidence, read_evidence
+from tellapart.runs.bundled import MODELS, run_name
+from tellapart.runs.run import Run, open_run
+
+MatcherOrRun = PhotoMatcher | str | os.PathLike[str]
+TEMPERATURE = 0.05
+"""For scores of a matcher that learned no temperature."""
+TEXTS_AT_ONCE = 256
 
 
 class Judge:
-    """A matcher that reads the captions of a captioner as text, and the mean of a grid if it was trained on vectors."""
+    """A matcher with its own features and its own words: captions reach it as text."""
 
-    def __init__(self, run: Run, matcher: Matcher, spec: FeatureSpec, vocabulary: Vocabulary) -> None:
-        self.run, self.matcher, self.spec, self.vocabulary = run, matcher, spec, vocabulary
+    def __init__(self, run: Run, device: torch.device | str = "cpu") -> None:
+        if not isinstance(run.model, Matcher):
+            raise InputError(f"{run.folder} is a {run.recipe.name} run, not a matcher; give a matcher's run.")
+        self.run, self.matcher, self.device = run, run.model, torch.device(device)
+        self.spec = run_spec(run.data, run.folder)
+        self.scale = scale_of(run.model)
 
-    def encode_image(self, images: Images) -> Encoded:
-        """Features of the captioner, encoded by the matcher."""
-        return self.matcher.encode_image(as_needed(images, self.spec))
+    @torch.no_grad()
+    def encode_images(self, images: Images) -> Encoded:
+        """Images [I, R, D] in features that serve the matcher."""
+        return self.matcher.encode_image(self.as_needed(images))
 
-    def encode_text(self, texts: Texts) -> Encoded:
-        """Captions in token ids of the captioner, encoded by the matcher with its own rules and vocabulary."""
-        if self.run.vocabulary.words == self.vocabulary.words and not texts.columns:
-            return self.matcher.encode_text(texts)
-        captions = [self.vocabulary.decode(row) for row in texts.tokens.tolist()]
-        return self.matcher.encode_text(as_texts(self.run, captions, texts.tokens.device, allow_unknown=True))
+    def as_needed(self, images: Images) -> Images:
+        """Features that serve the matcher, as it reads them."""
+        return as_needed(images, self.spec)
 
-    def score(self, images: Encoded, texts: Encoded) -> Tensor:
-        """The matcher's scores [I, C]."""
-        return self.matcher.score(images, texts)
+    @functools.cached_property
+    def evidence(self) -> WordEvidence | None:
+        """What the matcher sees of words; None for a matcher that it was not fitted for."""
+        found = read_evidence(MODELS / FOLDER, fingerprint(self.run.folder))
+        return None if found is None else found.to(self.device)
+
+    @functools.cached_property
+    def has_vectors(self) -> bool:
+        """Whether an image is one vector."""
+        return len(self._shape) == 2
+
+    @functools.cached_property
+    def width(self) -> int:
+        """Length of a vector."""
+        return self._shape[-1]
+
+    @functools.cached_property
+    def _shape(self) -> tuple[int, ...]:
+        probe = torch.zeros(1, self.spec.rows, self.spec.width, device=self.device)
+        mask = torch.ones(1, self.spec.rows, dtype=torch.bool, device=self.device)
+        return tuple(self.encode_images(Images(probe, mask)).vectors.shape)
+
+    @torch.no_grad()
+    def encode_captions(self, captions: Sequence[str]) -> Encoded:
+        """Captions by the matcher's own rules and vocabulary; one without a known word is no error."""
+        if not self.has_vectors or not len(captions):
+            return self._encode(captions)
+        # Captions of similar length are read together, so that little is computed on padding.
+        order = sorted(range(len(captions)), key=lambda row: len(captions[row]))
+        parts = [order[first : first + TEXTS_AT_ONCE] for first in range(0, len(order), TEXTS_AT_ONCE)]
+        vectors = torch.cat([self._encode([captions[row] for row in part]).vectors for part in parts])
+        place = torch.empty(len(order), dtype=torch.long)
+        place[torch.tensor(order)] = torch.arange(len(order))
+        return Encoded(vectors[place.to(vectors.device)])
+
+    def log_scores(self, images: Encoded, captions: Encoded) -> Tensor:
+        """Scores over temperature [I, C]: a softmax over images gives p(image | caption)."""
+        return self.matcher.score(images, captions) * self.scale
+
+    def _encode(self, captions: Sequence[str]) -> Encoded:
+        return self.matcher.encode_text(as_texts(self.run, captions, self.device, allow_unknown=True))
 
 
-def judge_for(generator: CaptionGenerator, run: Run) -> Judge:
-    """A matcher's run as the judge of a captioner's captions; InputError if their features differ."""
-    if not isinstance(run.model, Matcher):
-        raise InputError(f"{run.folder} is a {run.recipe.name} run, not a matcher; give a matcher's run.")
-    needed = run_spec(run.data, run.folder)
-    if not serves(generator.spec, needed):
-        raise InputError(
-            f"The matcher {run.folder} reads {needed}, but the captioner {generator.run.folder} reads "
-            f"{generator.spec}; both must read the same features, or the matcher the mean of the captioner's grid."
-        )
-    return Judge(run, run.model, needed, generator.run.vocabulary)
+def scale_of(matcher: Matcher) -> float:
+    """One over the temperature that a matcher learned, or over the default one."""
+    learned: Callable[[], Tensor] | None = getattr(matcher, "scale", None)
+    return 1 / TEMPERATURE if learned is None else float(learned().detach())
+
+
+def open_judge(matcher: MatcherOrRun, device: torch.device | str = "cpu") -> Judge:
+    """A matcher, or the run of one, as judge."""
+    if isinstance(matcher, PhotoMatcher):
+        return Judge(matcher.run, matcher.device)
+    return Judge(open_run(run_name(matcher, "matcher"), device=device), device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -13,7 +13,6 @@ from torch.nn import functional
 from tellapart.core.errors import InputError
 from tellapart.core.types import Images
 from tellapart.inference.distinctive import NO_OTHERS
-from tellapart.inference.feature_extractor import Extracted
 from tellapart.inference.feature_spec import FeatureSpec
 
 SAME_WITHIN = 1e-3
@@ -45,32 +44,20 @@ def joined(images: Sequence[Images]) -> Images:
     )
 
 
-class NeighbourFinder:
-    """Features of a list of images: pooled vectors in memory to find neighbours by, all rows in a temporary file.
-
-    Row i belongs to image i of the list; an image that could not be read has none. Memory holds a pooled vector (5 kB)
-    and the boxes per image; a grid of features takes 125 kB on disk.
-    """
+class StoredFeatures:
+    """Feature rows of images in a temporary file: 207 kB per image for a grid of 9 x 9 cells."""
 
     def __init__(self, images: int, spec: FeatureSpec, device: torch.device | str = "cpu") -> None:
-        self.spec, self.device = spec, torch.device(device)
+        self.device = torch.device(device)
         with tempfile.TemporaryFile(prefix="tellapart-") as file:  # the map keeps it open, and frees it with itself
             self.values = np.memmap(file, np.float16, "w+", shape=(max(1, images), spec.rows, spec.width))
-        self.pooled = torch.zeros(images, spec.width)
         self.boxes = None if spec.kind == "vector" else torch.zeros(images, spec.rows, 4)
-        self.faults: dict[int, str] = {}
-        self.readable = np.zeros(images, bool)
 
-    def add(self, extracted: Extracted) -> None:
-        """Keep the features of some images."""
-        self.faults |= extracted.faults
-        if not extracted.places:
-            return
-        self.values[extracted.places] = extracted.images.features.half().cpu().numpy()
-        self.pooled[extracted.places] = extracted.images.pooled().cpu()
-        if self.boxes is not None and extracted.images.boxes is not None:
-            self.boxes[extracted.places] = extracted.images.boxes.cpu()
-        self.readable[extracted.places] = True
+    def add(self, places: Sequence[int], images: Images) -> None:
+        """Keep the features of the images at these places."""
+        self.values[list(places)] = images.features.half().cpu().numpy()
+        if self.boxes is not None and images.boxes is not None:
+            self.boxes[list(places)] = images.boxes.cpu()
 
     def images(self, rows: np.ndarray) -> Images:
         """All features of these images [I, R, D]."""
@@ -79,14 +66,36 @@ class NeighbourFinder:
         boxes = None if self.boxes is None else self.boxes[torch.from_numpy(rows)].to(self.device)
         return Images(features, mask, boxes)
 
-    def around(self, rows: np.ndarray, candidates: np.ndarray, count: int) -> tuple[Images, Tensor]:
-        """The `count` candidates most similar to each of these images: the images that occur, and [I, count] rows."""
+
+class NeighbourFinder:
+    """Images by number: one vector each in memory to find neighbours by, and the faults of unreadable ones."""
+
+    def __init__(self, images: int, width: int, device: torch.device | str = "cpu") -> None:
+        self.device = torch.device(device)
+        self.vectors = torch.zeros(images, width)
+        self.faults: dict[int, str] = {}
+        self.readable = np.zeros(images, bool)
+
+    def add(self, places: Sequence[int], vectors: Tensor, faults: Mapping[int, str] | None = None) -> None:
+        """Keep the vectors [I, D] of the images at these places."""
+        self.faults |= faults or {}
+        if len(places):
+            self.vectors[list(places)] = vectors.float().cpu()
+            self.readable[list(places)] = True
+
+    def around(self, rows: np.ndarray, candidates: np.ndarray, count: int) -> np.ndarray:
+        """The `count` candidates most similar to each of these images: rows [I, M], most similar first."""
         if not len(candidates):
             raise InputError(NO_OTHERS)
-        found = nearest(self._vectors(rows), self._vectors(candidates), count).cpu().numpy()  # [I, M]
-        used, places = np.unique(found, return_inverse=True)
-        return self.images(candidates[used]), torch.from_numpy(places.reshape(found.shape)).to(self.device)
+        found = nearest(self._vectors(rows), self._vectors(candidates), count).cpu().numpy()
+        return np.asarray(candidates[found])
 
     def _vectors(self, rows: np.ndarray) -> Images:
-        vectors = self.pooled[torch.from_numpy(rows)].to(self.device).unsqueeze(1)  # [I, 1, D]
+        vectors = self.vectors[torch.from_numpy(rows)].to(self.device).unsqueeze(1)  # [I, 1, D]
         return Images(vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=self.device))
+
+
+def numbered(found: np.ndarray) -> tuple[np.ndarray, Tensor]:
+    """The rows that occur in [I, M], each once, and [I, M] places among them."""
+    used, places = np.unique(found, return_inverse=True)
+    return used, torch.from_numpy(places.reshape(found.shape))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
@@ -102,6 +103,13 @@ class PhotoLibrary:
         if matrix is None:
             raise UnknownPhoto(f"The index has no photo {photo_id}.")
         return [one for one in self.nearest(matrix[0], count + 1) if one.content != photo_id][:count]
+
+    def vectors(self, photo_ids: Sequence[str]) -> np.ndarray:
+        """The vectors of photos of the index [N, E], in the given order."""
+        found = {
+            row["content"]: row["vector"] for row in self.store.having("content", photo_ids, ["content", "vector"])
+        }
+        return np.asarray([found[photo_id] for photo_id in photo_ids], np.float32).reshape(len(photo_ids), -1)
 
     def newest(self, count: int) -> list[Photo]:
         """The photos taken last, newest first; photos without a date follow by the date of their file."""

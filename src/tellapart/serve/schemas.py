@@ -81,6 +81,13 @@ class Word(BaseModel):
     )
 
 
+class Difference(BaseModel):
+    """A word of a caption that sets the photo apart."""
+
+    word: str
+    photos: list[str] = Field(description="Ids of the similar photos that show less of it.")
+
+
 class Caption(BaseModel):
     """A generated caption."""
 
@@ -89,6 +96,16 @@ class Caption(BaseModel):
     posterior: float | None = Field(
         description="Probability that the caption belongs to this photo and not to the most similar ones of the index."
     )
+    distinct: bool | None = Field(
+        description="Whether the caption fits this photo better than every similar one. If false, nothing true sets "
+        "it apart, and the caption is the most likely one. null for the most likely caption."
+    )
+    differences: list[Difference] = Field(description="The words that set the photo apart.")
+    confused_with: list[PhotoSummary] = Field(description="Similar photos that the caption fits at least as well.")
+    confidence: float | None = Field(
+        description="Probability that the caption is true of the photo; null for models without calibration."
+    )
+    sure: bool | None = Field(description="Whether the confidence reaches its threshold; null without confidence.")
 
 
 class Description(BaseModel):
@@ -136,4 +153,16 @@ def caption(generated: describe.Caption | None) -> Caption | None:
     if generated is None:
         return None
     words = [Word(**vars(word)) for word in generated.words]
-    return Caption(text=generated.text, words=words, posterior=generated.posterior)
+    differences = [
+        Difference(word=one.word, photos=[photo.content for photo in one.photos]) for one in generated.differences
+    ]
+    return Caption(
+        text=generated.text,
+        words=words,
+        posterior=generated.posterior,
+        distinct=generated.distinct,
+        differences=differences,
+        confused_with=found_photos(generated.confused_with),
+        confidence=generated.confidence,
+        sure=generated.sure,
+    )

@@ -188,3 +188,35 @@ def test_bad_widths_are_rejected() -> None:
         beams(captioner, images, width=0)
     with pytest.raises(InputError, match="groups"):
         diverse_beams(captioner, images, width=4, groups=3)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_a_guide_ranks_but_does_not_count(seed: int) -> None:
+    """A wide beam finds the caption with the highest ln p + sum of the guide; its log-probability is ln p alone."""
+    captioner, guide = (
+        random_table(3, WORDS, seed),
+        torch.randn(3, WORDS, generator=torch.Generator().manual_seed(seed)),
+    )
+    guide[:, END] = 0
+    found = beams(captioner, numbered_images(3), width=130, max_words=3, guide=guide)
+    for image in range(3):
+        table = captioner.table[image].log_softmax(-1)
+        every = [[*words, END] for length in range(4) for words in product(range(4, WORDS), repeat=length)]
+        chance = {tuple(c): sum(float(table[a, b]) for a, b in zip([START, *c], c)) for c in every}
+        held = {tuple(words_of(row)): float(p) for row, p in zip(found.tokens.view(3, 130, -1)[image],
+                                                                 found.log_probability.view(3, 130)[image])
+                if torch.isfinite(p)}  # fmt: skip
+        assert held.keys() == chance.keys()
+        assert all(held[c] == pytest.approx(chance[c], abs=1e-4) for c in chance)
+
+
+def test_a_guided_beam_keeps_what_the_guide_prefers() -> None:
+    """Word 4 is likeliest everywhere and a beam of one keeps it, unless the guide gives word 6 more than the gap."""
+    captioner = random_table(1, WORDS, 0)
+    captioner.table[:] = 0.0
+    captioner.table[:, :, 4], captioner.table[:, 4:, END] = 2.0, 5.0
+    guide = torch.zeros(1, WORDS)
+    for bonus, word in ((1.9, 4), (2.1, 6)):
+        guide[0, 6] = bonus
+        assert int(beams(captioner, numbered_images(1), width=1, guide=guide).tokens[0, 0]) == word

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from tellapart.core.errors import InputError
+from tellapart.core.types import Images
 from tellapart.models.decoding import greedy, log_prob, sample, with_start
 from tellapart.models.decoding.rollouts import rollout_rewards
 from tellapart.text.vocabulary import END, PAD, START, UNK
@@ -105,3 +106,21 @@ def test_rollouts_of_a_certain_model() -> None:
     assert said.tolist() == [[4, 5, 6, END]]
     expected = rollout_rewards(captioner, images, said, lambda t: (t != PAD).sum(1).float(), 2, max_words=9)
     assert expected.tolist() == [[4.0, 4.0, 4.0, 4.0]]
+
+
+def test_samples_share_the_rows_of_their_image() -> None:
+    """Without gradients the state of an image is not copied per caption; the captions are the same."""
+    from tellapart.models.captioners.transformer import Transformer
+    from tellapart.models.inputs import ModelInputs
+    from tellapart.text.vocabulary import Vocabulary
+
+    torch.manual_seed(0)
+    words = Vocabulary.from_words([f"w{number}" for number in range(9)])
+    config = Transformer(width=16, heads=2, encoder_layers=1, decoder_layers=1, feed_forward=16)
+    captioner = config.build(ModelInputs(words, 5, 3)).eval()
+    images = Images(torch.randn(2, 3, 5), torch.ones(2, 3, dtype=torch.bool))
+    copied = sample(captioner, images, each=4, max_words=5, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        shared = sample(captioner, images, each=4, max_words=5, generator=torch.Generator().manual_seed(1))
+    assert copied.tokens.tolist() == shared.tokens.tolist()
+    torch.testing.assert_close(copied.log_probability.detach(), shared.log_probability)

@@ -36,15 +36,18 @@ def beams(
     length_power: float = 0.0,
     max_words: int = 20,
     constraints: Constraints = UNCONSTRAINED,
+    guide: Tensor | None = None,
 ) -> Decoded:
     """All `width` captions of each image, best first: row i * width + j is image i's j-th.
 
     length_power: captions are ranked by log-probability / (words + END) ** length_power; 0 ranks by the sum, 1 by the
     mean per word. An image leaves the batch as soon as all its captions are finished.
+    guide: [I, V] nats added to the log-probability of each word of an image when captions are ranked. The returned
+    log-probabilities are the captioner's, without it.
     """
     if width < 1:
         raise InputError(f"`width` must be at least 1, not {width}.")
-    search = BeamSearch(captioner, captioner.start(images), width, length_power, constraints)
+    search = BeamSearch(captioner, captioner.start(images), width, length_power, constraints, guide=guide)
     for time in range(max_words + 1):
         search.step(last=time == max_words)
         if not len(search.rows):
@@ -66,6 +69,7 @@ class BeamSearch:
         length_power: float,
         constraints: Constraints,
         keep_all: bool = False,
+        guide: Tensor | None = None,
     ) -> None:
         self.captioner, self.width, self.length_power = captioner, width, length_power
         self.constraints, self.keep_all = constraints, keep_all
@@ -77,6 +81,8 @@ class BeamSearch:
         # One beam per image at first, as all would be equal; `width` beams after the first word.
         self.prefix = torch.zeros(images, 0, dtype=torch.long, device=self.device)
         self.total = torch.zeros(images, 1, device=self.device)
+        self.guide = guide  # [I, V]
+        self.bonus = torch.zeros(images, 1, device=self.device)  # the guide's sum over the words of each beam
         self.attention: Tensor | None = None  # [I * width, t, R]
         self.finished: list[tuple[Tensor, Tensor, Tensor, Tensor | None]] = []
 
@@ -88,9 +94,11 @@ class BeamSearch:
         step = self.captioner.step(word, self.state)
         self.words = step.logits.shape[-1]
         finished = (word == END) | (word == PAD)  # [N]
-        per_beam, per_word = self._candidates(step.logits, finished, last, penalty)  # [N, c]
-        total = (self.total.view(-1, 1) + per_beam).view(images, -1)  # [I, beams * c]
-        rank = self._rank(total, finished.view(images, beams), time)
+        gain, adjusted, per_word = self._candidates(step.logits, finished, last, penalty)  # [N, c]
+        total = (self.total.view(-1, 1) + gain).view(images, -1)  # [I, beams * c]
+        standing = self.total if self.guide is None else self.total + self.bonus
+        value = (standing.view(-1, 1) + adjusted).view(images, -1)
+        rank = self._rank(value, finished.view(images, beams), time)
         if total.shape[1] < self.width:  # fewer words than beams: the remaining rows hold no caption
             empty = (0, self.width - total.shape[1])
             total, rank = (functional.pad(part, empty, value=-torch.inf) for part in (total, rank))
@@ -100,8 +108,9 @@ class BeamSearch:
         parent = (parent + torch.arange(images, device=self.device).unsqueeze(1) * beams).view(-1)  # [N]
         chosen = per_word.view(images, -1).gather(1, picked)  # [I, width]
         self.total = total.gather(1, picked)
-        if penalty is not None:
-            self.total = self.total + penalty.gather(1, chosen)
+        if self.guide is not None:
+            added = self.guide.gather(1, chosen).masked_fill(finished[parent].view(images, -1), 0.0)
+            self.bonus = self.bonus.view(-1)[parent].view(images, -1) + added
         self.prefix = torch.cat([self.prefix[parent], chosen.view(-1, 1)], 1)
         self.state = {name: value if name in self.fixed else value[parent] for name, value in step.state.items()}
         if step.attention is not None:
@@ -114,26 +123,31 @@ class BeamSearch:
 
     def _candidates(
         self, logits: Tensor, finished: Tensor, last: bool, penalty: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """Log-probabilities less penalty, and the best words after each beam, both [N, c].
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The best words after each beam: log-probabilities, the same with guide and penalty, and words, all [N, c].
 
         An image's best `width` are among the best `width` of each of its beams.
         """
         own = functional.log_softmax(logits.float(), -1)  # [N, V]
-        if penalty is not None:
-            own = own - penalty.repeat_interleave(len(own) // max(len(penalty), 1), 0)
+        adjusted = own
+        for part, sign in ((penalty, -1), (self.guide, 1)):
+            if part is not None:
+                adjusted = adjusted + sign * part.repeat_interleave(len(own) // max(len(part), 1), 0)
         if last:
-            best, word = own[:, END : END + 1].clone(), torch.full((len(own), 1), END, device=self.device)
+            word = torch.full((len(own), 1), END, device=self.device)
+            best = adjusted.gather(1, word)
         else:
             # Take as many more words as may be forbidden, so that only the best words need the check.
             spare = most_forbidden(self.prefix.shape[1], self.constraints)
-            best, word = own.topk(min(self.width + spare, self.words), -1)
+            best, word = adjusted.topk(min(self.width + spare, self.words), -1)
             forbidden = forbidden_words(self.words, self.prefix, self.constraints).expand(len(own), -1)
             best = best.masked_fill(forbidden.gather(1, word), -torch.inf)
+        gain = own.gather(1, word).masked_fill(torch.isinf(best), -torch.inf)
         # A finished caption stays as it is.
-        best = best.masked_fill(finished.unsqueeze(1), -torch.inf)
-        best[:, 0].masked_fill_(finished, 0.0)
-        return best, word.masked_fill(finished.unsqueeze(1), PAD)
+        gain, best = (part.masked_fill(finished.unsqueeze(1), -torch.inf) for part in (gain, best))
+        for part in (gain, best):
+            part[:, 0].masked_fill_(finished, 0.0)
+        return gain, best, word.masked_fill(finished.unsqueeze(1), PAD)
 
     def last_word_counts(self) -> Tensor:
         """[I, V]: how often each word was chosen in the last step; finished captions count nothing."""
@@ -169,6 +183,8 @@ class BeamSearch:
         attention = None if self.attention is None else self.attention[every]
         self.finished.append((self.rows[done], self.prefix[every], self.total[done], attention))
         self.rows, self.total, self.prefix = self.rows[~done], self.total[~done], self.prefix[keep]
+        self.bonus = self.bonus[~done]
+        self.guide = None if self.guide is None else self.guide[~done]
         self.attention = None if self.attention is None else self.attention[keep]
         self.state = {name: value[~done if name in self.fixed else keep] for name, value in self.state.items()}
 

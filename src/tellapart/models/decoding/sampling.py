@@ -42,8 +42,12 @@ def sample(
     """
     if each < 1:
         raise InputError(f"`each` must be at least 1, not {each}.")
-    state = {name: value.repeat_interleave(each, 0) for name, value in captioner.start(images).items()}
-    return _generate(captioner, state, max_words, constraints, _Sampler(temperature, top_k, top_p, generator))
+    # Captions of one image share its rows where no gradient is needed: copies would be read again at every word.
+    fixed = () if torch.is_grad_enabled() else getattr(captioner, "image_state", ())
+    started = captioner.start(images)
+    state = {name: value if name in fixed else value.repeat_interleave(each, 0) for name, value in started.items()}
+    empty = torch.zeros(len(images) * each, 0, dtype=torch.long, device=images.features.device)
+    return _generate(captioner, state, max_words, constraints, _Sampler(temperature, top_k, top_p, generator), empty)
 
 
 class _Sampler:
@@ -91,10 +95,10 @@ def _generate(
     prefix: Tensor | None = None,
 ) -> Decoded:
     """Generate word by word from a state; log-probabilities and attention are those of the new words."""
-    hypotheses = next(iter(state.values()))
-    device, count = hypotheses.device, hypotheses.shape[0]
+    first = next(iter(state.values()))
     if prefix is None:
-        prefix = torch.zeros(count, 0, dtype=torch.long, device=device)
+        prefix = torch.zeros(first.shape[0], 0, dtype=torch.long, device=first.device)
+    device, count = first.device, len(prefix)
     word = prefix[:, -1] if prefix.shape[1] else torch.full((count,), START, dtype=torch.long, device=device)
     finished = (word == END) | (word == PAD)
     model_log, drawn_log, attention = [], [], []

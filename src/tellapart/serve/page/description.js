@@ -4,6 +4,7 @@ import { byId, make, request, showMessage } from "/elements.js";
 import { showPhotos } from "/photos.js";
 
 const COLOURS = ["#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#008080", "#9a6324", "#f032e6"];
+const MOST_NAMED = 2;
 const DARKEST = 170;  // of 255, where a word has no attention
 
 /** Upload a photo and show its description. */
@@ -23,17 +24,40 @@ function showDescription(description, name) {
   const { caption } = description;
   const distinctive = description.distinctive_caption;
   const agree = Boolean(caption && distinctive && caption.text === distinctive.text);
+  const alike = Boolean(distinctive && !distinctive.distinct);
   byId("description").hidden = false;
   byId("preview").src = description.preview;
   byId("preview").alt = caption ? caption.text : name;
   byId("attention").replaceChildren();
-  const nouns = showCaption("plain", caption) + showCaption("distinctive", agree ? null : distinctive);
-  byId("agree-hint").hidden = !agree;
+  const nouns = showCaption("plain", caption) + showCaption("distinctive", agree || alike ? null : distinctive);
+  byId("agree-hint").hidden = !agree || alike;
+  showHint("alike-hint", alike && `Nothing sets it apart from ${named(distinctive.confused_with)}.`);
+  showHint("apart-hint", !alike && distinctive && apartInWords(distinctive.differences));
+  byId("unsure-hint").hidden = !caption || caption.sure !== false;
   byId("attention-hint").hidden = !nouns;
   showPhotos("similar", description.similar);
   showMessage("status", caption ? `Described ${name}` : `Photos similar to ${name}; there is no captioner.`);
   byId("description").focus({ preventScroll: true });
   byId("description").scrollIntoView({ block: "nearest" });
+}
+
+/** Show a sentence, or hide its place if there is none. */
+function showHint(id, text) {
+  byId(id).hidden = !text;
+  byId(id).textContent = text || "";
+}
+
+/** The names of photos: "a.jpg, b.jpg and 3 others". */
+function named(photos) {
+  const names = photos.slice(0, MOST_NAMED).map((photo) => photo.name);
+  const more = photos.length - names.length;
+  if (!names.length) return "similar photos";
+  return names.join(", ") + (more ? ` and ${more} other${more > 1 ? "s" : ""}` : "");
+}
+
+/** Which words set the photo apart: "Set apart by: bunk, blue." */
+function apartInWords(differences) {
+  return differences.length ? `Set apart by: ${differences.map((difference) => difference.word).join(", ")}.` : "";
 }
 
 /** Show the words of a caption, nouns with attention as buttons; returns how many there are. */

@@ -1,0 +1,47 @@
+"""A calibrated probability that a caption is true of its image.
+
+A logistic model of four values: how well the matcher finds that the caption fits the image, in deviations over images;
+the log-probability per word; and the least and the mean probability of its content words (see `word_evidence`). It is
+fitted on images with references, on their own captions and on captions of other images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from torch import Tensor
+
+from tellapart.inference.judge import Judge
+from tellapart.inference.word_evidence import WordEvidence, word_rows
+from tellapart.text.function_words import content_words
+
+UNKNOWN = 0.01
+"""Probability of a content word without evidence: it is rare."""
+
+
+def confidences(
+    judge: Judge, evidence: WordEvidence, captions: Sequence[str], log_probability: Tensor, images: Tensor
+) -> list[float]:
+    """p(caption i is true of image i), for image vectors [N, E] and ln p(c|I) [N]."""
+    if not len(captions):
+        return []
+    values = confidence_features(judge, evidence, captions, log_probability, images)
+    return [float(value) for value in evidence.confidence(values)]
+
+
+def confidence_features(
+    judge: Judge, evidence: WordEvidence, captions: Sequence[str], log_probability: Tensor, images: Tensor
+) -> np.ndarray:
+    """The values [N, 4] that confidence depends on, in the order of CONFIDENCE_FEATURES."""
+    fit = evidence.fit(images, judge.encode_captions(captions).vectors).cpu().numpy()
+    words = np.asarray([len(caption.split()) + 1 for caption in captions])
+    truth = evidence.probabilities(evidence.z(images)).cpu().numpy()  # [N, W]
+    rows = []
+    for number, caption in enumerate(captions):
+        named = content_words(caption.split())
+        known = truth[number, word_rows(evidence, named)].tolist()
+        each = np.log([*known, *[UNKNOWN] * (len(named) - len(known))] or [UNKNOWN])
+        rows.append((float(each.min()), float(each.mean())))
+    least, mean = np.asarray(rows).T
+    return np.stack([fit, log_probability.cpu().numpy() / words, least, mean], 1)

@@ -1,0 +1,161 @@
+"""Telling apart, on vectors made by hand: the guide, the choice, what is untrue, and what sets an image apart."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tellapart.core.types import Encoded
+from tellapart.inference.logistic import Logistic
+from tellapart.inference.proposals import Proposals, join_proposals
+from tellapart.inference.telling_apart import FLUENCY, SOFTER, Surroundings, choose, differing_words, guide, is_true
+from tellapart.inference.word_evidence import (
+    CONFIDENCE_FEATURES,
+    TRUTH_FEATURES,
+    WordEvidence,
+    read_evidence,
+    truth_features,
+)
+from tellapart.models.decoding import Decoded
+from tellapart.text.vocabulary import END, PAD, Vocabulary
+
+WORDS = ("dog", "sofa", "red", "zebra")
+VOCABULARY = Vocabulary.from_words(["a", "on", *WORDS, "kite"])
+
+
+def evidence(object_threshold: float = 0.5) -> WordEvidence:
+    """Words are the axes of a space of four; images have mean 0 and deviation 1/2 along each."""
+    return WordEvidence(
+        "none", WORDS, torch.eye(4), image_mean=torch.zeros(4), image_covariance=torch.eye(4) / 4,
+        log_rate=torch.tensor([-1.0, -2.0, -3.0, -4.0]),
+        truth=Logistic(TRUTH_FEATURES, (2.0, 0.0, 0.0, 0.0, 0.0), -1.0),
+        confidence=Logistic(CONFIDENCE_FEATURES, (1.0, 0.0, 0.0, 0.0), 0.0),
+        settings={"word": 0.5, "object": object_threshold, "sure": 0.5},
+    )  # fmt: skip
+
+
+class VectorJudge:
+    """Reads a caption as the mean of its words' axes."""
+
+    device, scale = torch.device("cpu"), 10.0
+
+    def encode_captions(self, captions: list[str]) -> Encoded:
+        vectors = torch.zeros(len(captions), 4)
+        for row, caption in enumerate(captions):
+            for word in caption.split():
+                if word in WORDS:
+                    vectors[row, WORDS.index(word)] += 1
+        return Encoded(torch.nn.functional.normalize(vectors, dim=1))
+
+    def log_scores(self, images: Encoded, captions: Encoded) -> torch.Tensor:
+        return self.scale * images.vectors @ captions.vectors.T
+
+
+def unit(*values: float) -> torch.Tensor:
+    return torch.nn.functional.normalize(torch.tensor([values], dtype=torch.float32), dim=1)
+
+
+def proposals(captions: list[tuple[str, float]]) -> Proposals:
+    """Captions of one image with ln p(c|I)."""
+    ids = [[*VOCABULARY.encode(text.split()), END] for text, _ in captions]
+    longest = max(map(len, ids))
+    tokens = torch.tensor([row + [PAD] * (longest - len(row)) for row in ids])
+    return join_proposals([Decoded(tokens, torch.tensor([chance for _, chance in captions]))], 1, VOCABULARY)
+
+
+def test_z_against_a_loop() -> None:
+    """z over a set of images, with the set's own mean and covariance, is the standardised cosine."""
+    random = torch.Generator().manual_seed(0)
+    images = torch.nn.functional.normalize(torch.randn(50, 4, generator=random) + 0.5, dim=1)
+    words = torch.nn.functional.normalize(torch.randn(4, 4, generator=random), dim=1)
+    centred = images - images.mean(0)
+    found = WordEvidence(
+        "none", WORDS, words, images.mean(0), centred.T @ centred / 50, torch.zeros(4), truth=evidence().truth,
+        confidence=evidence().confidence, settings={},
+    )  # fmt: skip
+    for word in range(4):
+        cosines = [float(image @ words[word]) for image in images]
+        for image in (0, 7):
+            expected = (cosines[image] - np.mean(cosines)) / np.std(cosines)
+            assert float(found.z(images)[image, word]) == pytest.approx(expected, abs=1e-4)
+            assert float(found.fit(images[image : image + 1], words[word : word + 1])) == pytest.approx(
+                expected, abs=1e-4
+            )
+
+
+def test_truth_has_separate_slopes_for_objects() -> None:
+    """dog, sofa and zebra are objects of COCO's 80 (sofa as a synonym); red is none."""
+    known = evidence()
+    assert known.is_object.tolist() == [1, 1, 0, 1]
+    values = truth_features(torch.tensor([2.0, 3.0]), known.log_rate[[0, 2]], known.is_object[[0, 2]])
+    assert values.tolist() == [[2, -1, 1, 2, -1], [3, -3, 0, 0, 0]]
+
+
+def test_the_guide_prefers_what_the_neighbours_lack() -> None:
+    """Own z = 2 (.8, .6, 0, 0); the neighbours' mean is (1, 0, .5, .5) for z = (2,0,0,0) and (0,0,1,1)·√2."""
+    known, own = evidence(), unit(0.8, 0.6, 0, 0)
+    among = torch.cat([unit(1, 0, 0, 0), unit(0, 0, 1, 1)])
+    found = guide(known, Surroundings(Encoded(own), Encoded(among), torch.tensor([[0, 1]])), VOCABULARY)
+    expected = {"dog": 1.6 - 1.0, "sofa": 1.2, "red": -math.sqrt(2) / 2, "zebra": -math.sqrt(2) / 2}
+    for word, value in expected.items():
+        assert float(found[0, VOCABULARY.ids[word]]) == pytest.approx(value, abs=1e-5)
+    assert float(found[0, VOCABULARY.ids["a"]]) == 0 == float(found[0, VOCABULARY.ids["kite"]])
+
+
+def test_the_choice_is_true_distinct_and_fluent() -> None:
+    """The plain caption fits the neighbour as well; "red" is untrue; "kite" has no evidence; "dog on sofa" remains."""
+    known, own, other = evidence(), unit(0.7, 0.7, 0, 0), unit(1, 0, 0, 0)
+    around = Surroundings(Encoded(own), Encoded(other), torch.tensor([[0]]))
+    given = proposals([("a dog", -2.0), ("a red sofa", -2.0), ("a kite", -1.0), ("a dog on a sofa", -4.0),
+                       ("a sofa on a sofa", -1.0), ("a dog", -2.0)])  # fmt: skip
+    assert given.usable.tolist() == [[True, True, True, True, False, False]]
+    assert is_true(given, known, own).tolist() == [[True, False, False, True, True, True]]
+    choice = choose(given, VectorJudge(), around, 0.5, known)  # type: ignore[arg-type]
+    assert choice.chosen.tolist() == [3] and choice.distinct.tolist() == [True] and not choice.confused.any()
+    caption = unit(1, 1, 0, 0)
+    scores = SOFTER * 10 * torch.cat([own @ caption.T, other @ caption.T]).flatten()
+    assert float(choice.posterior[0]) == pytest.approx(float(scores.softmax(0)[0]), abs=1e-5)
+
+
+def test_value_against_a_loop() -> None:
+    known, own, other = evidence(-1.0), unit(0.6, 0.5, 0.4, 0.3), unit(0.9, 0.1, 0.2, 0.3)
+    known = WordEvidence(**{**vars(known), "settings": {"word": -1.0, "object": -1.0, "sure": 0.5}})
+    around = Surroundings(Encoded(own), Encoded(other), torch.tensor([[0]]))
+    captions = [("a dog", -1.0), ("a dog on a red sofa", -6.0), ("a red zebra", -9.0)]
+    given, judge = proposals(captions), VectorJudge()
+    for weight in (0.2, 0.5, 1.0):
+        values = []
+        for text, chance in captions:
+            vector = judge.encode_captions([text]).vectors
+            mine, theirs = (SOFTER * 10 * float(image @ vector.T) for image in (own, other))
+            posterior = mine - math.log(math.exp(mine) + math.exp(theirs))
+            values.append((1 - weight) * FLUENCY * chance / (len(text.split()) + 1) + weight * posterior)
+        found = choose(given, judge, around, weight, known)  # type: ignore[arg-type]
+        assert int(found.chosen[0]) == int(np.argmax(values))
+
+
+def test_the_plain_caption_when_nothing_true_sets_apart() -> None:
+    known, own = evidence(), unit(1, 0, 0, 0)
+    around = Surroundings(Encoded(own), Encoded(own), torch.tensor([[0]]))
+    choice = choose(proposals([("a dog", -2.0), ("a red dog", -1.0)]), VectorJudge(), around, 0.5, known)  # type: ignore[arg-type]
+    assert (
+        choice.chosen.tolist() == [0] and choice.distinct.tolist() == [False] and choice.confused.tolist() == [[True]]
+    )
+
+
+def test_differing_words_name_the_neighbours_that_show_less() -> None:
+    found = differing_words(
+        evidence(), "a dog on a sofa", unit(0.7, 0.7, 0, 0)[0], torch.cat([unit(1, 0, 0, 0), unit(0, 0, 1, 0)])
+    )
+    assert found == {"dog": [1], "sofa": [0, 1]}
+
+
+def test_stored_evidence_is_read_for_its_matcher_alone(tmp_path: Path) -> None:
+    known = evidence()
+    known.save(tmp_path)
+    again = read_evidence(tmp_path, "none")
+    assert again is not None and again.words == WORDS and again.settings == known.settings
+    torch.testing.assert_close(again.z(unit(1, 2, 3, 4)), known.z(unit(1, 2, 3, 4)), atol=1e-2, rtol=1e-2)
+    assert read_evidence(tmp_path, "another") is None and read_evidence(tmp_path / "empty", "none") is None
