@@ -222,7 +222,7 @@ VSRN_DECODER = _recipe(
     "regions",
     (
         replace(
-            vsrn_stage(InputTarget(TRIPLET, DUAL, from_regions=True, per_token=True)),
+            vsrn_stage(InputTarget(TRIPLET, DUAL, from_regions=True)),
             model=VSRN(embedding=2048, text="gru", normalisation="regions"),
         ),
     ),
