@@ -40,10 +40,13 @@ RATES_TABLE = Table(
     ),
     claims=(
         Claim(
-            "At some learning rate CL improves self-retrieval (here: at 1e-4).",
-            (Greater("rate 1e-4", "AA", "top-5"),),
+            "At some learning rate CL improves self-retrieval (here: at 2e-4, the paper's sum).",
+            (Greater("rate 2e-4", "AA", "top-5"),),
         ),
-        Claim("At some learning rate CL improves captions (here: at 1e-4).", (Greater("rate 1e-4", "AA", "CIDEr"),)),
+        Claim(
+            "At some learning rate CL improves captions (here: at 2e-4, the paper's sum).",
+            (Greater("rate 2e-4", "AA", "CIDEr"),),
+        ),
         *(_beats_control(lr, "top-5", "self-retrieval") for lr in ("4e-4", "1e-3")),
         *(_beats_control(lr, "CIDEr", "captions") for lr in ("4e-4", "1e-3")),
     ),
