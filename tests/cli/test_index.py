@@ -12,6 +12,7 @@ from photo_world import make_world
 from tellapart.cli.index import IndexOptions, index
 from tellapart.cli.main import main
 from tellapart.cli.search import SearchOptions, search
+from tellapart.core import progress
 from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
 from tellapart.inference.matching import load_matcher
@@ -93,9 +94,31 @@ def test_a_second_run_has_nothing_to_do(world: Path, capsys: pytest.CaptureFixtu
     assert json.loads(capsys.readouterr().out)["added"] == 0
 
 
+def test_words_need_no_quotes(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = []
+    for words in (["the ball is white"], ["the", "ball", "is", "white"]):
+        assert main(["search", str(world / "index"), *words, "--count", "2", "--json"]) == 0
+        printed.append(json.loads(capsys.readouterr().out))
+    assert printed[0] == printed[1] and len(printed[0]) == 2
+
+
+def test_progress_has_a_total(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", -1)
+    arguments = [str(world / "photos"), "--out", str(tmp_path / "index"), "--matcher", str(world / "find")]
+    assert main(["index", *arguments, "--captioner", "none"]) == 0
+    assert "indexing  12/12" in capsys.readouterr().err
+
+
+def test_a_missing_folder_leaves_no_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["index", str(tmp_path / "nowhere"), "--out", str(tmp_path / "index")]) == 1
+    assert "is not a folder" in capsys.readouterr().err and not (tmp_path / "index").exists()
+
+
 def test_scan_orders_the_shortlist(world: Path) -> None:
     """With share 1, the order is that of SCAN's own scores; a photo that is gone comes last."""
-    plain = SearchOptions(str(world / "index"), "the ball is white", count=12)
+    plain = SearchOptions(str(world / "index"), ("the ball is white",), count=12)
     found = search(plain)
     scan = load_matcher(world / "scan", "cpu")
     gone = Found(str(world / "photos" / "gone.png"), 0.9, None, str(world / "photos"), None, 1, 1)
@@ -109,7 +132,7 @@ def test_scan_orders_the_shortlist(world: Path) -> None:
     own = [expected[Path(one.path).name] for one in ordered[:-1]]
     assert own == sorted(own, reverse=True) or np.allclose(own, sorted(own, reverse=True), atol=1e-5)
     assert ordered[-1].path == gone.path
-    by_verb = search(SearchOptions(str(world / "index"), "the ball is white", rerank=str(world / "scan"), count=3))
+    by_verb = search(SearchOptions(str(world / "index"), ("the ball is white",), rerank=str(world / "scan"), count=3))
     assert len(by_verb) == 3
     assert [one.path for one in rerank(scan, found, "the ball is white", share=0.0)] == [one.path for one in found]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tellapart.cli.main import main
 from tellapart.cli.score import ScoreOptions, score
 from tellapart.core.errors import InputError
 
@@ -29,13 +30,20 @@ def options(files: Path, *names: str, **changes: object) -> ScoreOptions:
 
 
 def test_one_file(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = score(options(files, "one.json", json=files / "out.json"))
+    result = score(options(files, "one.json", out=files / "out.json"))
     entry = result["candidates"][str(files / "one.json")]
     assert entry["corpus"]["BLEU-1"] == pytest.approx(0.6550, abs=1e-4)  # 4/5 of the words, times exp(1 - 6/5)
     assert entry["captions"][0]["image_id"] == 1 and entry["captions"][0]["ROUGE-L"] == pytest.approx(1)
     assert json.loads((files / "out.json").read_text()) == result
     printed = capsys.readouterr().out
-    assert "0.6550" in printed and "vocabulary" in printed
+    assert "65.50" in printed and "metrics in percent" in " ".join(printed.split()) and "vocabulary" in printed
+
+
+def test_json_is_a_flag(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--references", str(files / "references.json"), "--candidates", str(files / "one.json")]
+    assert main(["score", *given, "--json"]) == 0
+    entry = json.loads(capsys.readouterr().out)["candidates"][str(files / "one.json")]
+    assert entry["corpus"]["BLEU-1"] == pytest.approx(0.6550, abs=1e-4)
 
 
 def test_several_files_side_by_side(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,7 +99,7 @@ def test_errors(files: Path) -> None:
     with pytest.raises(InputError, match="at least 1, not 0"):
         score(options(files, "one.json", "two.json", samples=0))
     with pytest.raises(InputError, match="cannot be written"):
-        score(options(files, "one.json", json=files / "nowhere" / "out.json"))
+        score(options(files, "one.json", out=files / "nowhere" / "out.json"))
 
 
 def test_metrics_that_cannot_be_computed_are_skipped(

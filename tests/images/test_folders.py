@@ -62,6 +62,19 @@ def test_a_link_and_its_file_are_one_photo(album: Path) -> None:
     assert len(find_photos([album / "b.jpg", album / "again.jpg"]).photos) == 1
 
 
+def test_a_link_out_of_a_folder_is_not_followed_unless_given_by_name(
+    album: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """As in an index: tests/search/test_index.py, test_broken_files_are_named_and_links_out_are_not_followed."""
+    outside = tmp_path_factory.mktemp("outside")
+    (album / "b.jpg").rename(outside / "secret.jpg")
+    link = album / "link.jpg"
+    link.symlink_to(outside / "secret.jpg")
+    found = find_photos(album)
+    assert link not in found.photos and found.faults == [f"{link} links out of {album}; give it by name"]
+    assert find_photos(link).photos == [link]
+
+
 def test_links_in_a_circle_and_pipes_are_named_and_passed_over(album: Path) -> None:
     os.symlink("second.jpg", album / "first.jpg")
     os.symlink("first.jpg", album / "second.jpg")

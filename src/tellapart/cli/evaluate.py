@@ -77,6 +77,7 @@ def _print_table(values: dict[str, float], title: str) -> None:
     table = Table(title=title)
     table.add_column("metric")
     table.add_column("value", justify="right")
-    for name, text in readable(values):
-        table.add_row(name, text)
+    table.add_column("unit")
+    for row in readable(values):
+        table.add_row(*row)
     Console(markup=False).print(table)  # a folder may be called [x]

@@ -1,6 +1,7 @@
 """`tellapart score`: captions against references, or metrics against the judgements of people."""
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -45,27 +46,34 @@ class ScoreOptions:
     """Bootstrap samples per interval, when there are several candidate files."""
     allow_empty: bool = False
     """Score empty captions instead of rejecting them."""
-    json: Path | None = None
-    """Write corpus and per-caption values to this file."""
+    json: bool = False
+    """Print JSON instead of a table: corpus and per-caption values, as fractions like the COCO caption script's."""
+    out: Path | None = None
+    """Also write the JSON to this file."""
 
 
 def score(options: ScoreOptions) -> dict[str, Any]:
-    """Score, print a table, write the JSON file if asked, and return the values."""
+    """Score, print a table or JSON, write the JSON file if asked, and return the values."""
     if options.human is not None:
         if options.candidates or options.references:
             raise InputError("--human brings its own captions: do not give --candidates or --references.")
         result = agreement(options.human, _metrics(options), options.meteor)
-        _print_agreement(result)
+        show = _print_agreement
     elif not options.candidates or not options.references:
         raise InputError("Nothing to score: give --references and --candidates, or --human with a Flickr8k folder.")
     else:
         result = _compare(options)
-        _print_scores(result)
-    if options.json is not None:
+        show = _print_scores
+    text = json.dumps(result, indent=1)
+    if options.json:
+        print(text)
+    else:
+        show(result)
+    if options.out is not None:
         try:
-            options.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+            options.out.write_text(text + "\n", "utf-8")
         except OSError as error:
-            raise InputError(f"{options.json} cannot be written: {error.strerror}.") from error
+            raise InputError(f"{options.out} cannot be written: {error.strerror}.") from error
     return result
 
 
@@ -77,7 +85,7 @@ def _metrics(options: ScoreOptions) -> tuple[str, ...]:
     if options.neighbours is not None and options.human is None:
         chosen = (*chosen, "CIDErBtw")
     for name, reason in reasons.items():
-        print(f"{name} is skipped. {reason}")
+        print(f"{name} is skipped. {reason}", file=sys.stderr if options.json else sys.stdout)
     return chosen
 
 
@@ -123,7 +131,7 @@ def _print_scores(result: dict[str, Any]) -> None:
     several = len(result["candidates"]) > 1
     first = next(iter(result["candidates"].values()))
     table = Table(
-        title=f"{len(first['captions']):,} captions",
+        title=f"{len(first['captions']):,} captions, metrics in percent",
         caption="in brackets: 95% bootstrap interval; below: difference from the first file, same images"
         if several
         else None,
@@ -149,10 +157,14 @@ def _titles(files: list[str]) -> list[str]:
     return names if len(set(names)) == len(files) else files
 
 
+def _in_percent(bounds: dict[str, float]) -> dict[str, float]:
+    return {name: 100 * value for name, value in bounds.items()}
+
+
 def _cell(entry: dict[str, Any], metric: str) -> str:
-    text = f"{entry['corpus'][metric]:.4f}"
+    text = f"{100 * entry['corpus'][metric]:.2f}"
     if "interval" in entry:
-        text += " [{low:.4f}, {high:.4f}]".format(**entry["interval"][metric])
+        text += " [{low:.2f}, {high:.2f}]".format(**_in_percent(entry["interval"][metric]))
     if "difference" in entry:
-        text += "\n{value:+.4f} [{low:+.4f}, {high:+.4f}]".format(**entry["difference"][metric])
+        text += "\n{value:+.2f} [{low:+.2f}, {high:+.2f}]".format(**_in_percent(entry["difference"][metric]))
     return text.replace("[", "\\[")

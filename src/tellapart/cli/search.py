@@ -21,8 +21,8 @@ class SearchOptions:
 
     index: Annotated[str, tyro.conf.Positional]
     """An index that `tellapart index` made."""
-    words: Annotated[str, tyro.conf.Positional] = ""
-    """What the photos show: "two dogs on a beach"."""
+    words: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    """What the photos show: two dogs on a beach. Quotes are not needed."""
     like: tuple[Path, ...] = ()
     """Images that the photos should resemble, in addition to the text."""
     unlike: tuple[Path, ...] = ()
@@ -59,7 +59,7 @@ def search(options: SearchOptions) -> list[Found]:
     """The photos found, best first; printed too."""
     opened = PhotoIndex(options.index, options.matcher or None, None, options.device)
     found = opened.search(
-        options.words,
+        " ".join(options.words),
         options.count,
         like=options.like,
         unlike=options.unlike,
@@ -81,7 +81,7 @@ def search(options: SearchOptions) -> list[Found]:
 
 
 def _title(options: SearchOptions) -> str:
-    parts = [options.words] if options.words else []
+    parts = [" ".join(options.words)] if options.words else []
     parts += [f"like {path.name}" for path in options.like]
     parts += [f"without {text}" for text in options.without] + [f"unlike {path.name}" for path in options.unlike]
     return ", ".join(parts)

@@ -37,11 +37,19 @@ def images_in(folder: Path, on_error: Callable[[OSError], None] | None = None) -
                 yield Path(here) / name
 
 
+def file_inside(path: str, folder: str) -> Path | None:
+    """The file that a path links to; None if it is not a file or not inside the folder."""
+    # Called for every photo of an index, so with strings: pathlib takes twice as long.
+    file, root = os.path.realpath(path), os.path.realpath(folder)
+    return Path(file) if file.startswith(os.path.join(root, "")) and os.path.isfile(file) else None
+
+
 def find_photos(paths: Paths, standard_input: TextIO | None = None) -> FoundPhotos:
     """Images of files, folders (searched recursively) and patterns such as `trip/*.jpg`.
 
-    A file given by name is returned whatever its suffix. If `standard_input` is given, the path `-` stands for the
-    names read from it: one per line, or separated by NUL as `find -print0` writes them.
+    A file given by name is returned whatever its suffix. A link inside a folder that leads out of it is not followed,
+    as in an index: whoever can write into a folder must not choose what else is read. If `standard_input` is given, the
+    path `-` stands for the names read from it: one per line, or separated by NUL as `find -print0` writes them.
     """
     found, seen = FoundPhotos(), set()
     for name in _names(as_paths(paths), standard_input):
@@ -86,7 +94,12 @@ def _expand(name: str) -> tuple[list[Path], list[str]]:
         faults.append(f"{error.filename} cannot be read ({error.strerror})")
 
     if path.is_dir():
-        images = list(images_in(path, unreadable))
+        images = []
+        for image in images_in(path, unreadable):
+            if os.path.islink(image) and os.path.isfile(image) and file_inside(str(image), str(path)) is None:
+                faults.append(f"{image} links out of {path}; give it by name")
+            else:
+                images.append(image)
         return images, faults if images or faults else [f"{path} holds no images of a format that can be opened here"]
     if path.exists():
         return [path], []

@@ -39,11 +39,15 @@ def page(title: str, subtitle: str, sections: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def table(rows: Sequence[tuple[str, str]], header: tuple[str, str]) -> str:
-    """A table of two columns."""
+def table(rows: Sequence[tuple[str, ...]], header: tuple[str, ...]) -> str:
+    """A table whose second column has numbers."""
     head = "".join(f"<th>{html.escape(name)}</th>" for name in header)
-    body = "".join(f'<tr><td>{html.escape(k)}</td><td class="number">{html.escape(v)}</td></tr>' for k, v in rows)
+    body = "".join(f"<tr>{''.join(_cell(text, number == 1) for number, text in enumerate(row))}</tr>" for row in rows)
     return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _cell(text: str, is_number: bool) -> str:
+    return f'<td class="number">{html.escape(text)}</td>' if is_number else f"<td>{html.escape(text)}</td>"
 
 
 def figure(path: Path, caption: str, right: bool = False, size: int = 224) -> str:

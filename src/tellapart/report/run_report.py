@@ -81,7 +81,7 @@ def run_sections(run: Run, pack: Pack, examples: Examples, found: SplitScores | 
     curves = page.plot(learning_curves(run.folder / "log.jsonl", run.last_stage.monitor), "learning curves")
     title = f"{run.folder.name} ({run.recipe.name})"
     sections = [
-        (f"{title}: metrics", page.table(readable(metrics), ("metric", "value"))),
+        (f"{title}: metrics", page.table(readable(metrics), ("metric", "value", "unit"))),
         (f"{title}: learning curves", curves),
     ]
     if found is not None:

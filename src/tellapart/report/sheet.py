@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_path, write_text
+from tellapart.images.folders import file_inside
 from tellapart.images.opening import UnreadableImage, open_image
 from tellapart.report.page import figure, page, row
-from tellapart.search.file_facts import inside
 from tellapart.search.query import Found
 
 ACROSS, SIDE, GAP, LINES = 5, 200, 12, 3
@@ -28,7 +28,7 @@ def write_sheet(found: Sequence[Found], asked: str, out: Path) -> None:
 def _html(found: Sequence[Found], asked: str, out: Path) -> None:
     figures = []
     for one in found:
-        file = inside(one.path, one.folder)
+        file = file_inside(one.path, one.folder)
         if file is not None:
             try:
                 figures.append(figure(file, f"{Path(one.path).name} ({one.score:.2f}): {one.caption or ''}"))
@@ -44,7 +44,7 @@ def _png(found: Sequence[Found], asked: str, out: Path) -> None:
 
     tiles = []
     for one in found:
-        file = inside(one.path, one.folder)
+        file = file_inside(one.path, one.folder)
         try:
             photo = open_image(file) if file is not None else None
         except UnreadableImage:

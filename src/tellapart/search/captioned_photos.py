@@ -25,7 +25,7 @@ def recognise(source: Path) -> bool:
 def read(source: Path, options: ReaderOptions) -> Source:
     """The photos of an index with the captions that people wrote."""
     # Imported here because only reading needs LanceDB: recognising a source does not.
-    from tellapart.search.file_facts import inside
+    from tellapart.images.folders import file_inside
     from tellapart.search.store import open_store
 
     store = open_store(str(source))
@@ -42,7 +42,7 @@ def read(source: Path, options: ReaderOptions) -> Source:
     for row in sorted(rows, key=lambda row: row["path"]):
         copies.setdefault(row["content"], []).append(row)
     for content, same in copies.items():
-        here = next((row for row in same if inside(row["path"], row["folder"])), None)
+        here = next((row for row in same if file_inside(row["path"], row["folder"])), None)
         if here is None:
             reason = "it is gone, or links out of its folder; update the index"
             result.skip("missing image", same[0]["path"], str(source), reason)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tellapart.images.folders import file_inside
 from tellapart.images.formats import name_fault
-from tellapart.search.file_facts import FileFacts, file_facts, inside
+from tellapart.search.file_facts import FileFacts, file_facts
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def examine_file(photo: Photo) -> Examined:
     """The facts of a photo, without its vector."""
     if fault := name_fault(photo.path):
         return Examined(photo, None, fault=fault)
-    if inside(photo.path, photo.folder) is None:
+    if file_inside(photo.path, photo.folder) is None:
         return Examined(
             photo, None, fault=f"{photo.path} does not exist, is not a file, or links out of {photo.folder}"
         )

@@ -59,13 +59,6 @@ def content_of(path: Path) -> str:
         return _hash(file)
 
 
-def inside(path: str, folder: str) -> Path | None:
-    """The file that a path links to; None if it is not a file or not inside the folder."""
-    # Called for every photo of an index, so with strings: pathlib takes twice as long.
-    file, root = os.path.realpath(path), os.path.realpath(folder)
-    return Path(file) if file.startswith(os.path.join(root, "")) and os.path.isfile(file) else None
-
-
 def exif_date(text: object) -> datetime.datetime | None:
     """A date as EXIF writes it; None for anything else.
 

@@ -25,7 +25,8 @@ from tellapart.search.query import Day, Filters, Found, Searcher, as_day, combin
 from tellapart.search.rerank import rerank as reranked
 from tellapart.search.store import Store, check_matcher, open_or_make, open_store, store_exists
 from tellapart.search.table import About
-from tellapart.search.update import update_index
+from tellapart.search.update import checked_roots, update_index
+from tellapart.search.walk import count_photos
 
 Model = str | os.PathLike[str]
 SHORTLIST = 50
@@ -94,6 +95,7 @@ class PhotoIndex:
         chunk: photos that become visible together; at most so many are encoded again after a crash.
         engine: `ray` encodes on a cluster, with `workers` workers that take `gpus` GPUs each.
         """
+        roots = checked_roots(as_paths(folders))  # before models are loaded and an index is made
         embedder = Embedder(self.matcher, self.captioner)
         matcher = lasting_name(self.matcher.run.folder)
         captioner = "" if self.captioner is None else lasting_name(self.captioner.generator.run.folder)
@@ -101,7 +103,8 @@ class PhotoIndex:
         engine_for = engine_factory(engine, embedder, make, chunk, workers, gpus)
         store = open_or_make(self.path, About(embedder.fingerprint, matcher, captioner, embedder.width))
         self._store, self._searcher = store, None
-        with progress_bar(None, "indexing", enabled=progress, unit="photos") as advance:
+        total = count_photos(roots) if progress else None
+        with progress_bar(total, "indexing", enabled=progress, unit="photos") as advance:
             changes = update_index(store, as_paths(folders), engine_for, chunk, forget, advance)
         large = len(store) >= EXACT_BELOW
         self.built = build_if_large(store, sample_queries(store, embedder.embed_texts)) if large else None

@@ -9,10 +9,10 @@ from pathlib import Path
 import torch
 
 from tellapart.core.errors import InputError
+from tellapart.images.folders import file_inside
 from tellapart.inference.matching import PhotoMatcher
 from tellapart.inference.texts import as_texts
 from tellapart.models.matchers.ensemble import average_scores
-from tellapart.search.file_facts import inside
 from tellapart.search.query import Found
 
 BATCH = 32
@@ -27,7 +27,7 @@ def rerank(matcher: PhotoMatcher, found: Sequence[Found], text: str, share: floa
     """
     if not 0 <= share <= 1:
         raise InputError(f"`share` must be between 0 and 1, not {share}.")
-    files = [inside(one.path, one.folder) for one in found]
+    files = [file_inside(one.path, one.folder) for one in found]
     places = [place for place, file in enumerate(files) if file is not None]
     paths: list[Path] = [file for file in files if file is not None]
     texts = matcher.model.encode_text(as_texts(matcher.run, [text], matcher.device))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tellapart.core.errors import InputError, Step
-from tellapart.search.file_facts import inside
+from tellapart.images.folders import file_inside
 from tellapart.search.table import FACTS, TABLE, About, listed, quoted, schema
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Store:
     def file_of(self, path: str) -> Path | None:
         """The file of a row; None if the path is not in the index, or the file is not inside its folder any more."""
         found = self.row(path)
-        return None if found is None else inside(found["path"], found["folder"])
+        return None if found is None else file_inside(found["path"], found["folder"])
 
     def compact(self) -> None:
         """Join small pieces, add new rows to the approximate index, and delete old versions.

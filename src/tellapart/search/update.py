@@ -37,12 +37,7 @@ def update_index(
     advance: Callable[[int], None] = lambda photos: None,
 ) -> Changes:
     """Make the index hold exactly the photos of the folders. `engine_for` takes the hashes of the known contents."""
-    if not folders:
-        raise InputError("Give at least one folder of photos.")
-    roots = [str(folder.resolve()) for folder in folders]
-    for root in roots:
-        if not os.path.isdir(root):
-            raise InputError(f"{root} is not a folder; give a folder of photos.")
+    roots = checked_roots(folders)
     changes = Changes()
     with _only_writer(store.where):
         known, unreadable = read_known(store), Unreadable()
@@ -63,6 +58,17 @@ def update_index(
         if changes.added or changes.changed or changes.carried or changes.deleted:
             store.compact()
     return changes
+
+
+def checked_roots(folders: Sequence[Path]) -> list[str]:
+    """The folders with links resolved; raises if one of them is none."""
+    if not folders:
+        raise InputError("Give at least one folder of photos.")
+    roots = [str(folder.expanduser().resolve()) for folder in folders]
+    for root in roots:
+        if not os.path.isdir(root):
+            raise InputError(f"{root} is not a folder; give a folder of photos.")
+    return roots
 
 
 def _check_emptied(store: Store, roots: Sequence[str], gone: Sequence[str], forget: bool) -> None:

@@ -70,6 +70,11 @@ def changed_photos(
         yield waiting
 
 
+def count_photos(roots: Sequence[str]) -> int:
+    """How many photos the folders hold, for a progress bar; folders that cannot be read are left out."""
+    return sum(1 for _ in _walk(roots, Unreadable()))
+
+
 def _walk(roots: Sequence[str], unreadable: Unreadable) -> Iterator[Photo]:
     """Each photo once, even if one folder lies in another: it belongs to the outermost."""
     outermost = [root for root in dict.fromkeys(roots) if not any(_within(root, other) for other in roots)]

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from tellapart.core.errors import InputError
+from tellapart.images.folders import file_inside
 from tellapart.runs.bundled import lasting_name
 from tellapart.search.ann import as_matrix
 from tellapart.search.embedder import Embedder
-from tellapart.search.file_facts import inside
 from tellapart.search.photo_index import PhotoIndex
 from tellapart.search.query import Filters, Found, Searcher
 from tellapart.search.store import check_matcher
@@ -129,11 +129,11 @@ class PhotoLibrary:
     def file(self, photo_id: str) -> Path:
         """The file of a photo: the first copy that exists inside the indexed folder."""
         cached = self._files.get(photo_id)
-        file = inside(*cached) if cached else None
+        file = file_inside(*cached) if cached else None
         if file is not None:
             return file
         for row in self._rows(photo_id):
-            file = inside(row["path"], row["folder"])
+            file = file_inside(row["path"], row["folder"])
             if file is not None:
                 self._files.put(photo_id, (row["path"], row["folder"]))
                 return file

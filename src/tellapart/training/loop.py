@@ -11,6 +11,7 @@ from torch import nn
 
 from tellapart.core.distributed import barrier, group
 from tellapart.data.sampling import draw_epoch
+from tellapart.evaluation.format import in_percent
 from tellapart.models.vision import vision_of
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
@@ -53,7 +54,7 @@ def train_stage(
             if runtime.log:
                 row = {"stage": stage.name, "epoch": position.epoch - 1, "total": position.total}
                 runtime.log.write(**row, **means, **metrics, lr=float(learner.optimiser.param_groups[0]["lr"]))
-            shown = "  ".join(f"{name} {value:.4g}" for name, value in metrics.items())
+            shown = "  ".join(f"{name} {in_percent(name, value):.4g}" for name, value in metrics.items())
             runtime.progress.line(f"{title}  {shown}  ({spent:.1f} s, {waited / spent:.1%} waiting for data)")
             if time.monotonic() - learner.saved > runtime.save_every or _has_ended(stage, position):
                 learner.save(position, runtime.checkpoints)
