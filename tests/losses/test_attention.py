@@ -77,3 +77,35 @@ def test_gradients(name: str) -> None:
     alpha = torch.randn(2, 4, dtype=torch.float64).softmax(-1)
     target = alpha > 0.2 if name.startswith("any") else alpha
     assert torch.autograd.gradcheck(lambda x: ATTENTION_LOSSES[name](x.softmax(-1), target), (raw,))
+
+
+def test_losses_by_name() -> None:
+    """beta (1/4, 3/4), both regions correct: -ln(1/4) - ln(3/4), and half of it as a mean; the divergence has the
+    teacher first only under its own name."""
+    beta, gamma = torch.tensor([[0.25, 0.75]]), torch.tensor([[0.5, 0.5]])
+    found = {name: float(loss(beta, gamma)) for name, loss in ATTENTION_LOSSES.items() if name != "nll"}
+    total = -math.log(0.25) - math.log(0.75)
+    assert found["any-region"] == pytest.approx(total)
+    assert found["any-region-mean"] == pytest.approx(total / 2)
+    assert found["kl"] == pytest.approx(0.25 * math.log(0.5) + 0.75 * math.log(1.5))
+    assert found["kl-teacher-first"] == pytest.approx(0.5 * math.log(2) + 0.5 * math.log(2 / 3))
+
+
+@pytest.mark.parametrize("name", ATTENTION_LOSSES)
+def test_one_loss_per_word(name: str) -> None:
+    beta = torch.tensor([[0.25, 0.75], [0.5, 0.5], [0.9, 0.1]])
+    assert ATTENTION_LOSSES[name](beta, beta).shape == (3,)
+
+
+def test_region_likelihood_of_several_words() -> None:
+    """The teacher's best regions are 1, 0 and 1: -ln of the student's 3/4, 1/2 and 1/10."""
+    beta = torch.tensor([[0.25, 0.75], [0.5, 0.5], [0.9, 0.1]])
+    gamma = torch.tensor([[0.2, 0.8], [0.6, 0.4], [0.3, 0.7]])
+    found = ATTENTION_LOSSES["nll"](beta, gamma).tolist()
+    assert found == pytest.approx([-math.log(0.75), -math.log(0.5), -math.log(0.1)], rel=1e-5)
+
+
+def test_a_mean_over_one_region_is_its_own_loss() -> None:
+    """One correct region of 1/4: -ln(1/4), divided by one."""
+    loss = ATTENTION_LOSSES["any-region-mean"](torch.tensor([[0.25, 0.75]]), torch.tensor([[1.0, 0.0]]))
+    assert loss.item() == pytest.approx(-math.log(0.25))

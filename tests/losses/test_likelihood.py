@@ -50,3 +50,9 @@ def test_gradcheck() -> None:
 def test_error() -> None:
     with pytest.raises(InputError, match=r"\[0, 1\)"):
         WordCrossEntropy(1.0)
+
+
+def test_a_single_word_is_divided_by_one() -> None:
+    """One word of two equally likely ones: ln 2; nothing but padding: 0."""
+    assert WordCrossEntropy()(torch.zeros(1, 2), torch.tensor([1])).item() == pytest.approx(math.log(2))
+    assert WordCrossEntropy()(torch.zeros(2, 2), torch.tensor([0, 0])).item() == 0.0

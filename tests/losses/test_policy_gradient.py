@@ -52,3 +52,11 @@ def test_leave_one_out() -> None:
     """Rewards 1, 2, 6 of one image: the others' means are 4, 3.5, 1.5."""
     assert leave_one_out(torch.tensor([1.0, 2.0, 6.0]), 3).tolist() == [4.0, 3.5, 1.5]
     assert leave_one_out(torch.tensor([1.0, 2.0]), 1).tolist() == [0.0, 0.0]
+
+
+def test_a_single_word_is_divided_by_one() -> None:
+    """One word of log-probability -2 with the advantage 3: 6, not 3."""
+    mask = torch.tensor([[True, False]])
+    loss = PolicyGradient()(torch.tensor([[-2.0, -5.0]]), torch.tensor([3.0]), mask)
+    assert loss.item() == 6.0
+    assert PolicyGradient()(torch.tensor([[-2.0]]), torch.tensor([3.0]), torch.tensor([[False]])).item() == 0.0

@@ -83,6 +83,18 @@ def test_true_boxes_mark_right_regions(context: Context) -> None:
     assert torch.allclose(targets.weights.sum(-1), torch.ones(len(targets.weights)))
 
 
+def test_true_boxes_give_padding_no_weight(context: Context) -> None:
+    """Without its last region, which overlaps the dog a little, an image has softmax(overlap / 0.5) over the other
+    three, and padding neither weighs nor is correct."""
+    batch = whole(context)
+    mask = batch.images.mask.clone()
+    mask[:, 3] = False
+    found = BoxAttention(context)(replace(batch, images=replace(batch.images, mask=mask)), training=True)
+    every = BoxAttention(context)(batch, training=True).weights
+    assert torch.equal(found.weights[:, 3], torch.zeros(len(found.weights))) and not found.correct[:, 3].any()
+    assert torch.allclose(found.weights[:, :3], every[:, :3] / every[:, :3].sum(1, keepdim=True))
+
+
 def test_overlaps_equal_the_metric() -> None:
     random = np.random.default_rng(0)
     first, second = (np.sort(random.uniform(0, 400, (3, n, 2, 2)), axis=2).reshape(3, n, 4) for n in (4, 2))

@@ -1,6 +1,7 @@
 """Maximum likelihood as an objective: the mean over words, scheduled sampling, what a checkpoint keeps."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from tellapart.core.errors import InputError
 from tellapart.models.captioners.adaptive_attention import AdaptiveAttention
 from tellapart.models.captioners.neuraltalk import NeuralTalk2
 from tellapart.models.decoding import log_prob
+from tellapart.objectives import likelihood
 from tellapart.objectives.likelihood import Likelihood, sampled_predictions
 from tiny_world import tiny_context
 
@@ -51,6 +53,17 @@ def test_sampling_rises_with_epochs(tmp_path: Path) -> None:
         shares.append(objective.share())
     assert shares == pytest.approx([0, 0, 0.05, 0.10, 0.12, 0.12])
     assert "seen" in objective.state_dict()
+
+
+def test_captions_of_all_processes_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five captions here and about five in each of two other processes."""
+    context = tiny_context(tmp_path)
+    objective = Likelihood(sampling_most=0.5).build(NeuralTalk2(hidden=8).build(context.inputs), context).train()
+    monkeypatch.setattr(likelihood, "group", lambda: SimpleNamespace(world=3, rank=0))
+    batch = context.batches.batch(context.pack.split("train").captions[:5])
+    objective.prepare(batch)
+    objective.prepare(batch)
+    assert int(objective.seen) == 30
 
 
 @pytest.mark.parametrize("settings", [{"sampling_most": 1.2}, {"sampling_most": 0.2, "sampling_every": 0}])
