@@ -175,3 +175,10 @@ def test_multimodal_gradients() -> None:
     parts = tuple(torch.randn(3, 3, dtype=torch.float64, requires_grad=True) for _ in range(3))
     owner = torch.tensor([0, 1, 2])
     assert torch.autograd.gradcheck(lambda s, p, c: MultimodalContrast(0.5)(s, owner, p, c), parts)
+
+
+def test_margins_and_temperatures_are_the_papers() -> None:
+    """VSE++ and SCAN: alpha = 0.2. ConVSE: tau = 0.1 and the margin 0.2. LTD: tau = 0.05."""
+    assert [loss().margin for loss in (SumOfHinges, HardestNegativeHinge, HardestNegativeContrast)] == [0.2] * 3
+    assert HardestNegativeContrast().temperature == MultimodalContrast().temperature == 0.1
+    assert InfoNCE().temperature == 0.05
