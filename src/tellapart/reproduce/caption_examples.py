@@ -21,8 +21,8 @@ from tellapart.reproduce.table import Table
 from tellapart.text.vocabulary import PAD
 
 ABOUT = (
-    "Written by `python -m tellapart.cli.caption_examples` from stored captions; do not edit. Images are drawn at "
-    "random."
+    "Written by `python -m tellapart.cli.caption_examples` from stored captions; do not edit.\n"
+    "Images are drawn at random."
 )
 
 
