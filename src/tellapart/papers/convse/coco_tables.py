@@ -29,7 +29,7 @@ NOTES = (
     "last column is R@sum among all 5,000.",
     "Training is shorter than the paper's: 6 + 2 epochs of the base in batches of 256 at 4e-4 after a warm-up of 500 "
     "steps (paper: 30 + 15, 128, 2e-4), then 5 epochs of the heads at 1e-4 (paper: 30 at 2e-5): 11,700, 3,900 and "
-    "9,700 steps. Learning rate times steps is close to the paper's for the heads, a third of it for the base.",
+    "9,700 steps. Learning rate times steps is close to the paper's for the heads, a quarter of it for the base.",
 )
 
 
