@@ -7,50 +7,13 @@ import numpy as np
 import pytest
 import torch
 
+from evidence_world import VOCABULARY, WORDS, VectorJudge, evidence
 from tellapart.core.types import Encoded
-from tellapart.inference.logistic import Logistic
 from tellapart.inference.proposals import Proposals, join_proposals
 from tellapart.inference.telling_apart import FLUENCY, SOFTER, Surroundings, choose, differing_words, guide, is_true
-from tellapart.inference.word_evidence import (
-    CONFIDENCE_FEATURES,
-    TRUTH_FEATURES,
-    WordEvidence,
-    read_evidence,
-    truth_features,
-)
+from tellapart.inference.word_evidence import WordEvidence, read_evidence, truth_features
 from tellapart.models.decoding import Decoded
-from tellapart.text.vocabulary import END, PAD, Vocabulary
-
-WORDS = ("dog", "sofa", "red", "zebra")
-VOCABULARY = Vocabulary.from_words(["a", "on", *WORDS, "kite"])
-
-
-def evidence(object_threshold: float = 0.5) -> WordEvidence:
-    """Words are the axes of a space of four; images have mean 0 and deviation 1/2 along each."""
-    return WordEvidence(
-        "none", WORDS, torch.eye(4), image_mean=torch.zeros(4), image_covariance=torch.eye(4) / 4,
-        log_rate=torch.tensor([-1.0, -2.0, -3.0, -4.0]),
-        truth=Logistic(TRUTH_FEATURES, (2.0, 0.0, 0.0, 0.0, 0.0), -1.0),
-        confidence=Logistic(CONFIDENCE_FEATURES, (1.0, 0.0, 0.0, 0.0), 0.0),
-        settings={"word": 0.5, "object": object_threshold, "sure": 0.5},
-    )  # fmt: skip
-
-
-class VectorJudge:
-    """Reads a caption as the mean of its words' axes."""
-
-    device, scale = torch.device("cpu"), 10.0
-
-    def encode_captions(self, captions: list[str]) -> Encoded:
-        vectors = torch.zeros(len(captions), 4)
-        for row, caption in enumerate(captions):
-            for word in caption.split():
-                if word in WORDS:
-                    vectors[row, WORDS.index(word)] += 1
-        return Encoded(torch.nn.functional.normalize(vectors, dim=1))
-
-    def log_scores(self, images: Encoded, captions: Encoded) -> torch.Tensor:
-        return self.scale * images.vectors @ captions.vectors.T
+from tellapart.text.vocabulary import END, PAD
 
 
 def unit(*values: float) -> torch.Tensor:
@@ -143,6 +106,14 @@ def test_the_plain_caption_when_nothing_true_sets_apart() -> None:
     assert (
         choice.chosen.tolist() == [0] and choice.distinct.tolist() == [False] and choice.confused.tolist() == [[True]]
     )
+
+
+def test_the_plain_caption_may_be_distinct_though_no_caption_passes() -> None:
+    """No proposal is supported, so the plain one is returned; it still fits its image better than the neighbour."""
+    known, own, other = evidence(1.0), unit(0.7, 0.7, 0, 0), unit(0, 0, 1, 0)
+    around = Surroundings(Encoded(own), Encoded(other), torch.tensor([[0]]))
+    choice = choose(proposals([("a dog", -2.0), ("a sofa", -1.0)]), VectorJudge(), around, 0.5, known)  # type: ignore[arg-type]
+    assert choice.chosen.tolist() == [0] and choice.distinct.tolist() == [True] and not choice.confused.any()
 
 
 def test_differing_words_name_the_neighbours_that_show_less() -> None:

@@ -1,8 +1,9 @@
 """A calibrated probability that a caption is true of its image.
 
-A logistic model of four values: how well the matcher finds that the caption fits the image, in deviations over images;
-the log-probability per word; and the least and the mean probability of its content words (see `word_evidence`). It is
-fitted on images with references, on their own captions and on captions of other images.
+A logistic model of five values: how well the matcher finds that the caption fits the image, in deviations over images;
+the log-probability per word; the least and the mean probability of its content words (see `word_evidence`); and how
+unlike usual images the image is. It is fitted on images with references, on their own captions, on captions of other
+images, and on captions of images that show no scene.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def confidences(
 def confidence_features(
     judge: Judge, evidence: WordEvidence, captions: Sequence[str], log_probability: Tensor, images: Tensor
 ) -> np.ndarray:
-    """The values [N, 4] that confidence depends on, in the order of CONFIDENCE_FEATURES."""
+    """The values [N, 5] that confidence depends on, in the order of CONFIDENCE_FEATURES."""
     fit = evidence.fit(images, judge.encode_captions(captions).vectors).cpu().numpy()
     words = np.asarray([len(caption.split()) + 1 for caption in captions])
     truth = evidence.probabilities(evidence.z(images)).cpu().numpy()  # [N, W]
@@ -44,4 +45,5 @@ def confidence_features(
         each = np.log([*known, *[UNKNOWN] * (len(named) - len(known))] or [UNKNOWN])
         rows.append((float(each.min()), float(each.mean())))
     least, mean = np.asarray(rows).T
-    return np.stack([fit, log_probability.cpu().numpy() / words, least, mean], 1)
+    distance = evidence.distance(images).cpu().numpy()
+    return np.stack([fit, log_probability.cpu().numpy() / words, least, mean, distance], 1)

@@ -33,7 +33,7 @@ from tellapart.text.named import named_words
 ENOUGH = 0.5
 """The share of a true caption's content words that references name."""
 LEAST_COUNT = 15
-SETTINGS = {"word": 0.1, "object": 0.8, "sure": 0.5}
+SETTINGS = {"word": 0.1, "object": 0.8, "sure": 0.55}
 """Chosen on images apart from those of the final figures."""
 
 
@@ -84,9 +84,17 @@ def fit_truth(
     return replace(evidence, truth=fitted)
 
 
-def fit_confidence(evidence: WordEvidence, judge: Judge, examples: Examples, seed: int = 0) -> WordEvidence:
-    """With the probability that a caption is true, from own captions and as many captions of other images."""
+def fit_confidence(
+    evidence: WordEvidence, judge: Judge, examples: Examples, strange: Examples | None = None, seed: int = 0
+) -> WordEvidence:
+    """With the probability that a caption is true, from own captions and as many captions of other images.
+
+    strange: images that show no scene (noise, patterns, enlarged details), whose captions are all untrue.
+    """
     values, labels = confidence_examples(evidence, judge, examples, seed)
+    if strange is not None:
+        more = confidence_features(judge, evidence, strange.captions, strange.log_probability, strange.vectors)
+        values, labels = np.concatenate([values, more]), np.concatenate([labels, np.zeros(len(more))])
     return replace(evidence, confidence=fit_logistic(CONFIDENCE_FEATURES, values, labels))
 
 

@@ -85,10 +85,11 @@ def choose(
         usable = usable & is_true(proposals, evidence, around.own.vectors)
     value = torch.where(usable, (1 - weight) * fluency + weight * posterior, -torch.inf)
     row, best = torch.arange(len(value), device=value.device), value.argmax(1)
-    found = usable.any(1) & (scores[row, best, 0] > scores[row, best, 1:].amax(1))
-    chosen = torch.where(found, best, 0)
+    apart = usable.any(1) & (scores[row, best, 0] > scores[row, best, 1:].amax(1))
+    chosen = torch.where(apart, best, 0)
     own = scores[row, chosen]  # [I, 1 + M]
-    return Choice(chosen, posterior[row, chosen].exp(), found, own[:, 1:] >= own[:, :1])
+    confused = own[:, 1:] >= own[:, :1]
+    return Choice(chosen, posterior[row, chosen].exp(), ~confused.any(1), confused)
 
 
 def is_true(proposals: Proposals, evidence: WordEvidence, images: Tensor) -> Tensor:

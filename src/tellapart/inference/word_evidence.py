@@ -32,8 +32,9 @@ from tellapart.text.vocabulary import Vocabulary
 FOLDER = "evidence"
 """Beside the bundled runs."""
 TENSORS = ("vectors", "image_mean", "image_covariance", "log_rate")
+RIDGE = 0.1
 TRUTH_FEATURES = ("z", "log_rate", "is_object", "object_z", "object_log_rate")
-CONFIDENCE_FEATURES = ("fit", "log_probability", "least_truth", "mean_truth")
+CONFIDENCE_FEATURES = ("fit", "log_probability", "least_truth", "mean_truth", "distance")
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,18 @@ class WordEvidence:
         captions = functional.normalize(captions, dim=-1)
         mean, deviation = self._statistics(captions)
         return ((functional.normalize(images, dim=-1) * captions).sum(1) - mean) / deviation
+
+    @cached_property
+    def _inverse(self) -> Tensor:
+        """The inverse covariance of image vectors [E, E], with a ridge of a tenth of the mean variance."""
+        width = len(self.image_mean)
+        ridge = RIDGE * self.image_covariance.trace() / width
+        return torch.linalg.inv(self.image_covariance + ridge * torch.eye(width, device=self.image_mean.device))
+
+    def distance(self, images: Tensor) -> Tensor:
+        """How unlike the usual images [I]: the Mahalanobis distance over the square root of the width, about 1."""
+        centred = functional.normalize(images, dim=-1) - self.image_mean
+        return (((centred @ self._inverse) * centred).sum(1) / len(self.image_mean)).clamp(min=0).sqrt()
 
     def probabilities(self, z: Tensor) -> Tensor:
         """p(word is true) [..., W] of z [..., W]."""
