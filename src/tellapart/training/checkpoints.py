@@ -33,6 +33,8 @@ class Position:
     total: int = 0
     """Batches of the whole run so far: the x-axis of the log."""
     best: float | None = None
+    best_epoch: int = 0
+    """The epoch of the best evaluation, from 1; 0 in a checkpoint of an earlier version."""
     stale: int = 0
     """Evaluations since the best one."""
     sums: dict[str, float] = field(default_factory=dict)

@@ -24,7 +24,7 @@ from tellapart.training.replay import REPLAYABLE, Replay, make_replayable
 from tellapart.training.runtime import StageRuntime
 from tellapart.training.schedules import lr_factor
 from tellapart.training.step import Learner, check_finite, precision, training_step
-from tellapart.training.validation import validate_epoch
+from tellapart.training.validation import is_lower_better, validate_epoch
 
 LOG_EVERY = 20
 """Steps between values asked of a GPU: asking at every step would make it wait."""
@@ -59,6 +59,7 @@ def train_stage(
             if time.monotonic() - learner.saved > runtime.save_every or _has_ended(stage, position):
                 learner.save(position, runtime.checkpoints)
         barrier()
+    runtime.progress.line(ending(stage, position))
     learner.replay = None  # it refers to the learner: its graphs would stay in memory until both are collected
     if runtime.save_objective and group().is_main:
         runtime.save_objective(objective)
@@ -69,6 +70,18 @@ def train_stage(
         with average.evaluated():
             kept = copy.deepcopy(kept)
     return kept
+
+
+def ending(stage: Stage, position: Position) -> str:
+    """A line that says whether a stage stopped early, which epoch was best, and which weights it keeps."""
+    text = f"{stage.name}: "
+    if position.epoch < stage.epochs:
+        text += f"stopped early after epoch {position.epoch} of {stage.epochs}, "
+        text += f"{position.stale} evaluations without a better {stage.monitor}; "
+    if position.best is not None and position.best_epoch:
+        best = -position.best if is_lower_better(stage.monitor) else position.best
+        text += f"epoch {position.best_epoch} was best ({stage.monitor} {in_percent(stage.monitor, best):.4g}); "
+    return f"{text}keeps the {stage.keep if position.best is not None else 'last'} epoch"
 
 
 def _has_ended(stage: Stage, position: Position) -> bool:

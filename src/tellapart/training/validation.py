@@ -71,11 +71,12 @@ def validate_epoch(
             check_monitor(stage, metrics)
             value = metrics[stage.monitor] * (-1 if is_lower_better(stage.monitor) else 1)
             if is_better(value, position.best):
-                position.best, position.stale = value, 0
+                position.best, position.best_epoch, position.stale = value, position.epoch + 1, 0
                 runtime.save_best(model)
             else:
                 position.stale += 1
-    metrics, position.best, position.stale = from_main((metrics, position.best, position.stale))
+    known = (metrics, position.best, position.best_epoch, position.stale)
+    metrics, position.best, position.best_epoch, position.stale = from_main(known)
     return metrics
 
 
