@@ -40,7 +40,7 @@ class ReproduceOptions:
     """Names of the pack's features, one per kind. Default: the only ones of the kind that a row reads."""
     budget: str | None = None
     """Time to spend, such as 90s, 20m or 2h: all rows are shortened by the same share of their epochs, and the reports
-    say so."""
+    say so. Runs that do not end in time are stopped; the same command resumes them."""
     device: str = "cpu"
     """cpu, cuda, or several joined by commas: cuda:0,cuda:1."""
     jobs: int = 1

@@ -34,6 +34,8 @@ from tellapart.training.validation import earlier_losses, validating_stages, val
 SHARES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001)
 """Few values, so that the same budget finds the same runs in the cache again."""
 TIMED_STEPS = 3
+STARTING = 5.0
+"""Seconds that the process which trains takes to start."""
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -83,6 +85,8 @@ class CostModel:
                 self.known[name] = self._measure(job, index)
             steps = steps_per_epoch(self.pack, stage.sampling)
             evaluations = max(1, stage.epochs // stage.evaluate_every)
+            if index == job.trained[-1]:
+                evaluations += len(job.measures)  # the tests at the end take about as long as a validation each
             total += self.known[name].step * steps * stage.epochs + self.known[name].evaluation * evaluations
         return total
 
@@ -128,12 +132,20 @@ def _now(device: torch.device) -> float:
 
 
 def choose_share(tables: Sequence[Table], settings: ReproduceSettings, seconds: float) -> tuple[float, Plan]:
-    """The largest share of epochs whose uncached runs are expected to fit into `seconds`, and its plan."""
+    """The largest share of epochs whose uncached runs are expected to fit into `seconds`, and its plan.
+
+    Raises if not even the smallest share fits.
+    """
     started = time.monotonic()
     costs = CostModel(Pack(settings.data), settings.devices[0], settings.resident)
     for share in SHARES:
         planned = plan(tables, replace(settings, share=share))
-        cost = sum(costs.seconds(job) for job in pending_jobs(planned, settings.open_cache()))
-        if cost / len(settings.devices) <= seconds - (time.monotonic() - started):
-            break
-    return share, planned
+        pending = pending_jobs(planned, settings.open_cache())
+        cost = STARTING + sum(costs.seconds(job) for job in pending) / len(settings.devices)
+        spent = time.monotonic() - started
+        if not pending or cost <= seconds - spent:
+            return share, planned
+    raise InputError(
+        f"`budget`: even {SHARES[-1]:.1%} of the epochs of {len(pending)} runs take about {cost + spent:.0f} s, more "
+        f"than {seconds:g} s. Give more time, or fewer rows or seeds."
+    )

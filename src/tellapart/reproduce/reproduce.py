@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,21 +29,26 @@ def reproduce(
 ) -> list[Filled]:
     """Train what the cache does not have and return the filled tables.
 
-    budget: seconds to spend; all rows are then trained for the same share of their epochs.
+    budget: seconds to spend; all rows are then trained for the same share of their epochs. A run that does not end in
+    time all the same is stopped, and the next call resumes it.
     """
+    started = time.monotonic()
     if budget is None:
         planned = plan(tables, settings)
     else:
         share, planned = choose_share(tables, settings, budget)
-        settings = replace(settings, share=share)
+        settings = replace(settings, share=share, seconds_limit=budget - (time.monotonic() - started))
         if share < 1:
             report(f"every row is trained for {share:.1%} of its epochs to fit the budget")
     outcome = run_plan(planned, settings, report)
+    if outcome.left:
+        report(f"not finished in time, the same call resumes: {'; '.join(outcome.left)}")
     if outcome.failed and not outcome.done and not outcome.cached:
         raise InputError(f"No run succeeded. {next(iter(outcome.failed.values()))}")
     # A label ends in ", seed N"; a row is missing only when none of its runs succeeded.
-    failed = {label.rpartition(", seed ")[0]: reason for label, reason in outcome.failed.items()}
-    return _filled(tables, settings, {**planned.skipped, **failed}, report)
+    left = dict.fromkeys(outcome.left, "Not finished in the time given.")
+    reasons = {label.rpartition(", seed ")[0]: reason for label, reason in {**left, **outcome.failed}.items()}
+    return _filled(tables, settings, {**planned.skipped, **reasons}, report)
 
 
 def _filled(

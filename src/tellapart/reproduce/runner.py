@@ -34,9 +34,10 @@ def run_plan(planned: Plan, settings: ReproduceSettings, report: Report = silent
         for job in planned.jobs:
             cache.keep_run(job.key)  # an earlier call that ran out of time may have marked it as temporary
     clock = Clock(settings.seconds_limit)
-    if settings.jobs == 1:
+    if settings.jobs == 1 and settings.seconds_limit is None:
         _run_one_by_one(pending, settings, clock, outcome, report)
     else:
+        # Also a single run that must end in time: only another process can be stopped.
         WorkerPool(pending, settings, clock, outcome, report).run()
     if not settings.keep and not outcome.left:
         for job in planned.jobs:
