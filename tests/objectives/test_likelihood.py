@@ -55,6 +55,13 @@ def test_sampling_rises_with_epochs(tmp_path: Path) -> None:
     assert "seen" in objective.state_dict()
 
 
+@pytest.mark.parametrize(("most", "every"), [(0.0, 1), (1.0, 1), (0.5, 2)])
+def test_the_ends_of_a_schedule_are_allowed(tmp_path: Path, most: float, every: int) -> None:
+    context = tiny_context(tmp_path)
+    config = Likelihood(sampling_most=most, sampling_every=every)
+    assert config.build(NeuralTalk2(hidden=8).build(context.inputs), context).share() == 0
+
+
 def test_captions_of_all_processes_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Five captions here and about five in each of two other processes."""
     context = tiny_context(tmp_path)

@@ -142,6 +142,12 @@ def test_walk_never_gives_a_image_to_itself() -> None:
         assert not (walk.draw(own) == own).any()
 
 
+def test_walk_needs_two_images() -> None:
+    assert MismatchedImages(np.arange(2)).draw(torch.tensor([0, 1])).tolist() == [1, 0]
+    with pytest.raises(InputError, match="at least two images"):
+        MismatchedImages(np.arange(1))
+
+
 def test_walk_resumes() -> None:
     torch.manual_seed(3)
     walk = MismatchedImages(np.arange(9))

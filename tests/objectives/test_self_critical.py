@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -71,6 +72,23 @@ def test_a_matcher_rewards(context: Context) -> None:
     context.models["captioner"] = NeuralTalk2(hidden=4).build(context.inputs)
     with pytest.raises(InputError, match="not a matcher"):
         Rewards(matcher="captioner").build(context)
+
+
+def test_a_matcher_is_told_which_words_are_nouns(context: Context) -> None:
+    """By the pack's marks, where it has them: POS-SCAN reads nouns only."""
+    context.models["scan"] = LikesModule()
+    nouns = Rewards(cider=0.0, matcher="scan").build(context).nouns
+    assert nouns is not None
+    marked = {context.pack.vocabulary.words[word] for word in nouns.nonzero().flatten().tolist()}
+    assert marked == {"dog", "cat", "grass", "sand", "ball"}
+
+
+def test_one_image_of_another_split_is_rejected(context: Context) -> None:
+    images = np.concatenate([context.pack.split("train").images[:2], context.pack.split("val").images[:1]])
+    batch = context.batches.images_and_captions(images)
+    tokens = torch.tensor([[4, 5, 2]] * 3)
+    with pytest.raises(InputError, match="training split"):
+        Rewards().build(context)(tokens, batch, torch.arange(3))
 
 
 @pytest.mark.parametrize("baseline", ["greedy", "leave-one-out"])

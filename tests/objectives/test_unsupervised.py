@@ -85,6 +85,10 @@ def test_text_loss_is_the_mean_over_words(context: Context) -> None:
             if word:
                 total, count = total - float(step.logits[row].detach().log_softmax(0)[word]), count + 1
     assert abs(float(figures["likelihood"].detach()) - total / count) < 1e-5
+    hidden = model.read(model.begin(vectors), batch.texts.tokens).hidden
+    rebuilt = model.reconstruct(hidden, batch.texts.lengths)
+    lengths = [float(sum((a - b) ** 2 for a, b in zip(*pair))) for pair in zip(vectors.tolist(), rebuilt.tolist())]
+    assert float(figures["reconstruction"].detach()) == pytest.approx(sum(lengths) / len(lengths), rel=1e-4)
     whole = figures["likelihood"] + 0.5 * figures["reconstruction"]
     assert torch.isclose(figures["loss"], whole)
 
