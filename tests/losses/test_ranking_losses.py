@@ -17,6 +17,7 @@ from tellapart.losses.hardest_negative_contrast import HardestNegativeContrast
 from tellapart.losses.hinge import HardestNegativeHinge, SumOfHinges
 from tellapart.losses.info_nce import InfoNCE
 from tellapart.losses.multimodal_contrast import MultimodalContrast
+from tellapart.losses.unmasked_hinge import UnmaskedHinge
 
 MARGIN, TAU = 0.2, 0.1
 HAND = torch.tensor([[0.8, 0.7], [0.5, 0.6]], dtype=torch.float64)
@@ -179,6 +180,7 @@ def test_multimodal_gradients() -> None:
 
 def test_margins_and_temperatures_are_the_papers() -> None:
     """VSE++ and SCAN: alpha = 0.2. ConVSE: tau = 0.1 and the margin 0.2. LTD: tau = 0.05."""
-    assert [loss().margin for loss in (SumOfHinges, HardestNegativeHinge, HardestNegativeContrast)] == [0.2] * 3
+    hinges = (SumOfHinges, HardestNegativeHinge, HardestNegativeContrast, UnmaskedHinge)
+    assert [loss().margin for loss in hinges] == [0.2] * 4
     assert HardestNegativeContrast().temperature == MultimodalContrast().temperature == 0.1
     assert InfoNCE().temperature == 0.05
