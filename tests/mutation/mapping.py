@@ -8,6 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("losses", "objectives", "models", "metrics")
+FURTHER = ("evaluation", "inference")
+"""Packages whose tests also judge: some models are only used there."""
 MOST_FILES = 3
 
 
@@ -22,8 +24,7 @@ def judges_of(module: str) -> list[str]:
     """Test files, the most specific first, at most `MOST_FILES`."""
     direct = _importing(module, "tests")
     own = set(module.split(".")[1:-1])
-    parents = [name for name in _importing(module, "src") if name.split(".")[1:2] and name.split(".")[1] in PACKAGES]
-    further = [test for parent in parents for test in _importing(parent, "tests")]
+    further = [test for parent in _importing(module, "src") for test in _importing(parent, "tests")]
     ordered = sorted(direct, key=lambda path: (_distance(path, module, own), path))
     ordered += sorted(set(further) - set(direct), key=lambda path: (_distance(path, module, own), path))
     if not ordered:  # what a package hands on is imported from there
@@ -49,6 +50,10 @@ def _importing(module: str, where: str) -> list[str]:
 def _texts(where: str) -> list[tuple[str, str]]:
     """Test files by path (slow ones of commands and tables left out), or modules by dotted name."""
     if where == "src":
-        return [(name, path.read_text()) for package in PACKAGES for name, path in modules(package).items()]
-    files = [path for package in PACKAGES for path in sorted((ROOT / "tests" / package).rglob("test_*.py"))]
+        return [
+            (name, path.read_text()) for package in (*PACKAGES, *FURTHER) for name, path in modules(package).items()
+        ]
+    files = [
+        path for package in (*PACKAGES, *FURTHER) for path in sorted((ROOT / "tests" / package).rglob("test_*.py"))
+    ]
     return [(str(path.relative_to(ROOT)), path.read_text()) for path in files]

@@ -166,6 +166,15 @@ def test_captions_of_takes_what_there_is(context: Context) -> None:
     assert context.pack.owner[rows].tolist() == [3, 3, 5]
 
 
+def test_all_captions_of_an_image_keep_their_order(context: Context) -> None:
+    """A random first caption is for images that have more than are asked for."""
+    for _ in range(20):
+        rows, _ = captions_of(context.pack, np.array([3]), np.array([2]))
+        assert rows.tolist() == context.pack.captions_of[3]
+    firsts = {int(captions_of(context.pack, np.array([3]), np.array([1]))[0][0]) for _ in range(40)}
+    assert firsts == set(context.pack.captions_of[3])
+
+
 def test_reference_is_asked_once_about_true_pairs(context: Context) -> None:
     objective = built(context).train()
     captions = context.pack.split("train").captions

@@ -74,7 +74,7 @@ def test_a_matcher_rewards(context: Context) -> None:
         Rewards(matcher="captioner").build(context)
 
 
-def test_a_matcher_is_told_which_words_are_nouns(context: Context) -> None:
+def test_a_matcher_knows_which_words_are_nouns(context: Context) -> None:
     """By the pack's marks, where it has them: POS-SCAN reads nouns only."""
     context.models["scan"] = LikesModule()
     nouns = Rewards(cider=0.0, matcher="scan").build(context).nouns

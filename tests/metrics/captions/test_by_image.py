@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from tellapart.core.errors import InputError
-from tellapart.metrics.captions.by_image import candidates_by_image, references_by_image, with_reference_ids
+from tellapart.metrics.captions.by_image import (
+    candidates_by_image,
+    references_by_image,
+    reject_empty,
+    with_reference_ids,
+)
 
 
 def write(path: Path, content: object) -> Path:
@@ -60,3 +65,11 @@ def test_lists_and_mappings() -> None:
             references_by_image(wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="one string, not int: 3"):
         references_by_image([[3]])  # type: ignore[list-item]
+
+
+def test_one_empty_caption_of_several_is_rejected() -> None:
+    captions = {"1": ["a dog", " "], "2": ["a cat"]}
+    with pytest.raises(InputError):
+        reject_empty(captions, "refs.json", allow_empty=False)
+    reject_empty(captions, "refs.json", allow_empty=True)
+    reject_empty({"1": ["a dog"]}, "refs.json", allow_empty=False)

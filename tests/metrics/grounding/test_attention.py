@@ -15,6 +15,7 @@ from tellapart.metrics.grounding.attention import (
     GroundingOutcomes,
     Outcomes,
     References,
+    _first,
     attention_accuracy,
     class_rates,
     compare_captions,
@@ -248,3 +249,9 @@ def test_intervals_hold_the_score_and_differences_have_a_sign() -> None:
 
 def test_sizes_are_scaled_to_the_long_side() -> None:
     assert pixel_size(np.asarray([100]), np.asarray([50])).tolist() == [[500, 250, 500, 250]]
+
+
+def test_first_index_of_each_query() -> None:
+    """The smallest, the largest, a missing one in between and beyond, and a key that occurs twice."""
+    assert _first(np.array([5, 3, 5, 9]), np.array([9, 3, 4, 5, 10])).tolist() == [3, 1, -1, 0, -1]
+    assert _first(np.array([], dtype=np.int64), np.array([1, 2])).tolist() == [-1, -1]
