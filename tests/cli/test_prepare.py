@@ -239,6 +239,13 @@ def test_report_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert json.loads(capsys.readouterr().out)["pictures"] == 3
 
 
+def test_many_unknown_words_get_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(flickr(tmp_path / "flickr"), tmp_path / "known", vocabulary="all")
+    assert "unknown (UNK)" not in capsys.readouterr().out
+    run(flickr(tmp_path / "again"), tmp_path / "unknown", min_count=9)
+    assert "100% of all words are unknown (UNK): models cannot learn" in " ".join(capsys.readouterr().out.split())
+
+
 def test_terminal_shows_counts_and_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(flickr(tmp_path / "tiny"), tmp_path / "pack")
     shown = capsys.readouterr().out

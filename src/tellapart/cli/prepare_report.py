@@ -16,6 +16,18 @@ SHOWN = 5
 """Skipped items shown per kind; report.json has all."""
 
 
+MANY_UNKNOWN = 0.1
+"""Share of unknown words from which advice is printed."""
+
+
+def advice(share: float) -> str:
+    """What to do about many unknown words."""
+    return (
+        f"{share:.0%} of all words are unknown (UNK): models cannot learn or generate them. Keep rare words with "
+        "--min-count 1; with --vocabulary-from, a word that the run never learned stays unknown."
+    )
+
+
 def print_report(report: dict[str, Any], pack: str, flags: Mapping[str, str]) -> None:
     """Print the report of a pack as tables, with flags for the arguments that reasons name."""
     console = Console(highlight=False)
@@ -36,6 +48,8 @@ def print_report(report: dict[str, Any], pack: str, flags: Mapping[str, str]) ->
         f"vocabulary: {words['vocabulary']:,} words (special ones included); {words['mean_length']} words per caption, "
         f"longest {words['longest']}{cut}"
     )
+    if words["unknown_share"] > MANY_UNKNOWN:
+        console.print(advice(words["unknown_share"]), soft_wrap=True)
     if "phrases" in report:
         found = report["phrases"]
         console.print(

@@ -91,7 +91,9 @@ class WordEvidence:
         """The inverse covariance of image vectors [E, E], with a ridge of a tenth of the mean variance."""
         width = len(self.image_mean)
         ridge = RIDGE * self.image_covariance.trace() / width
-        return torch.linalg.inv(self.image_covariance + ridge * torch.eye(width, device=self.image_mean.device))
+        identity = torch.eye(width, device=self.image_mean.device)
+        inverse: Tensor = torch.linalg.inv(self.image_covariance + ridge * identity)
+        return inverse
 
     def distance(self, images: Tensor) -> Tensor:
         """How unlike the usual images [I]: the Mahalanobis distance over the square root of the width, about 1."""
