@@ -25,6 +25,7 @@ from tellapart.images.decoding import read_square
 from tellapart.images.folders import find_some_photos
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import FeatureSpec
+from tellapart.images.verified_file import VerifiedFile
 from tellapart.search.embedder import Embedded, Embedder, Embeds, open_embedder
 from tellapart.search.local_engine import local_engine
 from tellapart.search.store import open_or_make
@@ -45,8 +46,8 @@ class Projected:
         self.extractor = FeatureExtractor(FeatureSpec(BACKBONE, "vector", "squash", 1, 1280), device)
         self.matrix = torch.randn(1280, self.width, generator=torch.Generator().manual_seed(0)).to(device)
 
-    def embed_photos(self, paths: Iterable[Path]) -> Iterator[Embedded]:
-        for extracted in self.extractor.extract(paths, 64):
+    def embed_photos(self, photos: Iterable[VerifiedFile]) -> Iterator[Embedded]:
+        for extracted in self.extractor.extract(photos, 64):
             vectors = torch.nn.functional.normalize(extracted.images.pooled() @ self.matrix)
             yield Embedded(extracted.places, vectors.cpu().numpy(), None, extracted.faults)
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tellapart.images.opening import UnreadableImage
+from tellapart.images.verified_file import VerifiedFile
 from tellapart.search.changes import Changes
 from tellapart.search.embedder import Embedded
 from tellapart.search.local_engine import local_engine
@@ -28,17 +30,18 @@ class Colours:
         self.fingerprint, self.log, self.slow = fingerprint, log, slow
         self.looked: list[str] = []
 
-    def embed_photos(self, paths: Iterable[Path]) -> Iterator[Embedded]:
-        for place, path in enumerate(paths):
+    def embed_photos(self, photos: Iterable[VerifiedFile]) -> Iterator[Embedded]:
+        for place, photo in enumerate(photos):
+            path = photo.path
             self.looked.append(path.name)
             time.sleep(self.slow)
             if self.log is not None:
                 with self.log.open("a") as file:
                     file.write(f"{path.name}\n")
             try:
-                with Image.open(path) as opened:
+                with Image.open(photo.read()) as opened:
                     colour = np.asarray(opened.convert("RGB"), np.float32).mean((0, 1))
-            except OSError as error:
+            except (OSError, UnreadableImage) as error:
                 yield Embedded([], np.zeros((0, 3), np.float32), None, {place: f"{path} cannot be used: {error}"})
                 continue
             vector = (colour / np.linalg.norm(colour))[None]

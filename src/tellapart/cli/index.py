@@ -39,6 +39,8 @@ class IndexOptions:
     """Photos that become visible together; at most so many are encoded again after a crash."""
     forget: bool = False
     """Remove the photos of a folder that holds none any more. Default: raise, since its disk may not be mounted."""
+    verify: bool = False
+    """Encode unchanged photos too, and replace vectors that are not those of their files."""
     device: str = "cpu"
     """cpu, cuda, …"""
     json: bool = False
@@ -60,6 +62,7 @@ def index(options: IndexOptions) -> Changes:
         workers=options.workers,
         gpus=options.gpus,
         progress=options.progress,
+        verify=options.verify,
     )
     _print(changes, opened.built, len(opened), options)
     return changes
@@ -74,6 +77,8 @@ def _print(changes: Changes, built: Built | None, photos: int, options: IndexOpt
         f"{options.out}: {photos} photos; {changes.added} new, {changes.changed} changed, {changes.carried} moved or "
         f"copied, {changes.deleted} deleted, {changes.unchanged} unchanged."
     )
+    if options.verify:
+        print(f"Verified: {changes.repaired} rows had the vector of another image and were replaced.")
     if built is not None:
         print(
             f"Built an approximate index: it finds {100 * built.recall:.1f}% of the ten nearest photos "

@@ -103,6 +103,8 @@ def read_image(source: ImageSource, short: int) -> np.ndarray:
             if image.format == "JPEG" and image is not source:
                 image.draft("RGB", (short, short))
             return np.array(upright(image))
+    except UnreadableImage:
+        raise
     except FileNotFoundError as error:
         raise UnreadableImage(f"{name} does not exist") from error
     except (*DECODING_ERRORS, Image.DecompressionBombError) as error:

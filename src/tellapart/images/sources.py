@@ -14,10 +14,11 @@ import numpy as np
 from PIL import Image
 
 from tellapart.core.errors import InputError
+from tellapart.images.verified_file import VerifiedFile
 
-ImageInput = str | os.PathLike[str] | Image.Image | np.ndarray | BinaryIO
+ImageInput = str | os.PathLike[str] | Image.Image | np.ndarray | BinaryIO | VerifiedFile
 """A path, a PIL image, an array [H, W, 3] or [H, W] of uint8, or a file opened for reading bytes."""
-ImageSource = Path | io.BytesIO | Image.Image
+ImageSource = Path | io.BytesIO | Image.Image | VerifiedFile
 """What decoding reads from."""
 
 
@@ -40,6 +41,8 @@ def as_images(images: ImageInput | Iterable[ImageInput]) -> tuple[list[ImageInpu
 
 def as_source(image: ImageInput | ImageSource) -> ImageSource:
     """An image in a form that decoding reads: a path, the bytes of a file, or a PIL image."""
+    if isinstance(image, VerifiedFile):
+        return image
     if isinstance(image, str | os.PathLike):
         return Path(image)
     if isinstance(image, io.BytesIO):
@@ -57,13 +60,17 @@ def name_of(image: ImageInput | ImageSource) -> str | None:
     """The path of an image, or of the file it was opened from; None for an image that exists in memory only."""
     if isinstance(image, str | os.PathLike):
         return os.fspath(image)
+    if isinstance(image, VerifiedFile):
+        return str(image.path)
     name = getattr(image, "filename", "") or getattr(image, "name", "")
     return name if isinstance(name, str) and name else None
 
 
 def opened(source: ImageSource) -> AbstractContextManager[Image.Image]:
     """A source opened by Pillow; a PIL image stays open."""
-    return contextlib.nullcontext(source) if isinstance(source, Image.Image) else Image.open(source)
+    if isinstance(source, Image.Image):
+        return contextlib.nullcontext(source)
+    return Image.open(source.read() if isinstance(source, VerifiedFile) else source)
 
 
 def _from_array(array: np.ndarray) -> Image.Image:

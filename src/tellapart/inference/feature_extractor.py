@@ -125,13 +125,14 @@ class FeatureExtractor:
         faults: dict[int, str] = {}
         for place, source in zip(places, sources):
             try:
-                squares.append(read_square(source, self.backbone.preprocessing, self.spec.resize))
+                square = read_square(source, self.backbone.preprocessing, self.spec.resize)
+                if self.spec.kind == "regions":
+                    regions.append(self._regions(source))
             except UnreadableImage as error:
                 faults[place] = why_unreadable(source, str(error)) if isinstance(source, Path) else str(error)
                 continue
+            squares.append(square)
             kept.append(place)
-            if self.spec.kind == "regions":
-                regions.append(self._regions(source))
         if not kept:
             return _Unit([], None, None, faults)
         pixels = stacked(squares)  # [I, 3, S, S]

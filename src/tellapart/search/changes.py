@@ -15,5 +15,7 @@ class Changes:
     carried: int = 0
     """Moved, copied or touched: files whose bytes are known, and which are not encoded again."""
     deleted: int = 0
+    repaired: int = 0
+    """Rows whose vector was not that of their file, found by `verify`."""
     faults: list[str] = field(default_factory=list)
     """Why other photos could not be indexed."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat, tee
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +12,7 @@ import torch
 
 from tellapart.core.types import Images
 from tellapart.images.sources import ImageInput
+from tellapart.images.verified_file import VerifiedFile
 from tellapart.inference.caption_generator import BEAM, CaptionGenerator
 from tellapart.inference.captioning import PhotoCaptioner, load_captioner
 from tellapart.inference.feature_extractor import Extracted
@@ -39,7 +39,7 @@ class Embeds(Protocol):
     """Equal for equal weights: vectors with different fingerprints cannot be compared."""
     width: int
 
-    def embed_photos(self, paths: Iterable[Path]) -> Iterator[Embedded]:
+    def embed_photos(self, photos: Iterable[VerifiedFile]) -> Iterator[Embedded]:
         """Vectors of photos, batch by batch and in order."""
         ...
 
@@ -64,15 +64,17 @@ class Embedder:
         """The generator of captions; None without a captioner."""
         return None if self.captioner is None else self.captioner.generator
 
-    def embed_photos(self, paths: Iterable[Path]) -> Iterator[Embedded]:
+    def embed_photos(self, photos: Iterable[ImageInput]) -> Iterator[Embedded]:
         """Vectors, and captions if there is a captioner, batch by batch and in order."""
-        own, others = tee(paths)
+        own, others = tee(photos)
         for_captions: Iterator[Extracted | None] = repeat(None)
         if self.caption_extractor is not None:  # the captioner needs other features of the same photos
             for_captions = self.caption_extractor.extract(others, BATCH)
         else:
             del others
         for extracted, other in zip(self.extractor.extract(own, BATCH), for_captions):
+            if other is not None and other.places != extracted.places:  # a file changed between the two
+                extracted, other = _of_both(extracted, other)
             if not extracted.places:
                 yield Embedded([], np.zeros((0, self.width), np.float32), None, extracted.faults)
                 continue
@@ -98,6 +100,18 @@ class Embedder:
     def _captions(self, images: Images) -> list[str]:
         assert self.generator is not None
         return self.generator.generate(images, self.beam).texts
+
+
+def _of_both(one: Extracted, other: Extracted) -> tuple[Extracted, Extracted]:
+    """The photos that both could read; the others have a fault in both."""
+    places = sorted(set(one.places) & set(other.places))
+    faults = {**one.faults, **other.faults}
+
+    def kept(some: Extracted) -> Extracted:
+        rows = torch.tensor([some.places.index(place) for place in places], dtype=torch.long)
+        return Extracted(places, some.images.select(rows.to(some.images.features.device)), faults)
+
+    return kept(one), kept(other)
 
 
 def open_embedder(matcher: str, captioner: str = "", device: str = "cpu", workers: int = 0) -> Embedder:

@@ -30,6 +30,8 @@ class Examined:
     vector: np.ndarray | None = None  # [E]
     caption: str | None = None
     fault: str = ""
+    changed: bool = False
+    """The file changed between hashing and decoding: it must be examined again, and `fault` is no reason."""
 
 
 Engine = Callable[[Iterator[list[Photo]]], Iterator[list[Examined]]]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import hashlib
+import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from tellapart.images.formats import image_suffixes
 from tellapart.images.orientation import upright_size
+from tellapart.images.verified_file import hash_of
 
 EXIF_BLOCK, TAKEN, CHANGED = 0x8769, 0x9003, 0x0132
 """EXIF tags: the block of camera settings, the date of the photo in it, and the date of the last change."""
@@ -33,30 +33,33 @@ class FileFacts:
 
 
 def file_facts(path: Path) -> FileFacts:
-    """Read the facts of a file; OSError if it cannot be read. A file that is not an image has width and height 0."""
+    """Read the facts of a file; OSError if it cannot be read. A file that is not an image has width and height 0.
+
+    The file is read once, so that all facts describe the same bytes. Its time is read first: a file that changes
+    meanwhile has a later time at the next update.
+    """
     from PIL import Image
 
     image_suffixes()  # registers plugins
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
-        content = _hash(file)
+        data = file.read()
     width = height = 0
     taken = None
     # A broken header is no error here: decoding reports it.
     with (
         contextlib.suppress(OSError, SyntaxError, ValueError, Image.DecompressionBombError),
-        Image.open(path) as opened,
+        Image.open(io.BytesIO(data)) as opened,
     ):
         width, height = upright_size(opened)
         if exif := opened.getexif():
             taken = exif_date(exif.get_ifd(EXIF_BLOCK).get(TAKEN) or exif.get(CHANGED))
-    return FileFacts(status.st_size, status.st_mtime_ns, content, width, height, taken)
+    return FileFacts(len(data), status.st_mtime_ns, hash_of(data), width, height, taken)
 
 
 def content_of(path: Path) -> str:
     """The hash of the bytes of a file; OSError if it cannot be read."""
-    with path.open("rb") as file:
-        return _hash(file)
+    return hash_of(path.read_bytes())
 
 
 def exif_date(text: object) -> datetime.datetime | None:
@@ -71,7 +74,3 @@ def exif_date(text: object) -> datetime.datetime | None:
         return datetime.datetime.strptime(str(text).strip("\0 ")[:19], "%Y:%m:%d %H:%M:%S")
     except ValueError:
         return None
-
-
-def _hash(file: BinaryIO) -> str:
-    return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()  # type: ignore[arg-type]

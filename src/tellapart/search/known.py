@@ -40,6 +40,11 @@ class Known:
         same[there] = (self.sizes[places[there]] == sizes[there]) & (self.modified[places[there]] == modified[there])
         return same
 
+    def doubt_all(self) -> None:
+        """Take no file for unchanged and no content for known, so that every photo is encoded again."""
+        self.sizes = np.full_like(self.sizes, -1)
+        self.contents = np.zeros(0, np.uint64)
+
     def gone(self, store: Store, folders: Sequence[str]) -> Iterator[str]:
         """Photos of the index under the folders that were walked, and that were not seen there."""
         if self.seen.all():

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tellapart.images.verified_file import VerifiedFile
 from tellapart.search.embedder import Embedded, Embeds
 from tellapart.search.examined import Engine, Examined, Photo, examine_file
 from tellapart.search.known import holds_content
@@ -29,11 +30,22 @@ class _Chunk:
             if one.facts is not None and not holds_content(contents, one.facts.content)
         ]
         self.remaining = len(self.new)
+        self.files: dict[int, VerifiedFile] = {}
+
+    def file(self, place: int) -> VerifiedFile:
+        """The file of a photo: only the bytes that were hashed may be decoded."""
+        one = self.examined[place]
+        assert one.facts is not None
+        self.files[place] = VerifiedFile(Path(one.photo.path), one.facts.content)
+        return self.files[place]
 
     def finish(self, place: int, vector: np.ndarray | None, caption: str | None, fault: str) -> None:
         """Set the vector and caption of a photo, or its fault."""
         one = self.examined[place]
-        self.examined[place] = Examined(one.photo, None if fault else one.facts, vector, caption, fault)
+        if self.files.pop(place).changed:
+            self.examined[place] = Examined(one.photo, None, fault=fault, changed=True)
+        else:
+            self.examined[place] = Examined(one.photo, None if fault else one.facts, vector, caption, fault)
         self.remaining -= 1
 
 
@@ -48,7 +60,7 @@ def local_engine(embedder: Embeds, contents: np.ndarray) -> Engine:
             photos = next(chunks, None)
             return None if photos is None else _Chunk(photos, contents)
 
-        def new_photos(reader: ThreadPoolExecutor) -> Iterator[Path]:
+        def new_photos(reader: ThreadPoolExecutor) -> Iterator[VerifiedFile]:
             number, coming = 0, reader.submit(next_chunk)
             while (chunk := coming.result()) is not None:
                 coming = reader.submit(next_chunk)
@@ -56,7 +68,7 @@ def local_engine(embedder: Embeds, contents: np.ndarray) -> Engine:
                 for place in chunk.new:
                     submitted[number] = chunk, place
                     number += 1
-                    yield Path(chunk.examined[place].photo.path)
+                    yield chunk.file(place)
 
         with ThreadPoolExecutor(1) as reader:
             for embedded in embedder.embed_photos(new_photos(reader)):

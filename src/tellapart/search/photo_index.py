@@ -88,11 +88,13 @@ class PhotoIndex:
         workers: int = 0,
         gpus: float = 0,
         progress: bool = False,
+        verify: bool = False,
     ) -> Changes:
         """Bring the index up to date with folders of photos: new, changed, moved and deleted files.
 
         forget: remove the photos of a folder that holds none any more; otherwise that raises an Error.
         chunk: photos that become visible together; at most so many are encoded again after a crash.
+        verify: encode unchanged photos too, and replace vectors that are not those of their files.
         engine: `ray` encodes on a cluster, with `workers` workers that take `gpus` GPUs each.
         """
         roots = checked_roots(as_paths(folders))  # before models are loaded and an index is made
@@ -105,7 +107,7 @@ class PhotoIndex:
         self._store, self._searcher = store, None
         total = count_photos(roots) if progress else None
         with progress_bar(total, "indexing", enabled=progress, unit="photos") as advance:
-            changes = update_index(store, as_paths(folders), engine_for, chunk, forget, advance)
+            changes = update_index(store, as_paths(folders), engine_for, chunk, forget, advance, verify=verify)
         large = len(store) >= EXACT_BELOW
         self.built = build_if_large(store, sample_queries(store, embedder.embed_texts)) if large else None
         return changes

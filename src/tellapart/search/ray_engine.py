@@ -71,7 +71,7 @@ def _as_json(one: Examined) -> str:
     facts = None if one.facts is None else asdict(one.facts)
     if facts is not None and facts["taken"] is not None:
         facts["taken"] = facts["taken"].isoformat()
-    plain = {"photo": asdict(one.photo), "facts": facts, "caption": one.caption, "fault": one.fault}
+    plain = {"photo": asdict(one.photo), "facts": facts, "caption": one.caption, "fault": one.fault, "changed": one.changed}
     return json.dumps(plain | {"seen": one.vector is not None})
 
 
@@ -86,4 +86,5 @@ def _examined(text: str, vector: np.ndarray) -> Examined:
         vector if row["seen"] else None,
         row["caption"],
         row["fault"],
+        row["changed"],
     )

@@ -18,28 +18,39 @@ if TYPE_CHECKING:
 COPIED = ("path", "content", "caption", "edited", "vector")
 
 Row = dict[str, Any]
+SAME_VECTOR = 0.999
+"""Cosine of two vectors of one photo, which differ by rounding."""
 
 
-def write_chunk(store: Store, known: Known, examined: Sequence[Examined], changes: Changes) -> list[Photo]:
+def write_chunk(
+    store: Store, known: Known, examined: Sequence[Examined], changes: Changes, verify: bool = False
+) -> list[Photo]:
     """Write a chunk: rows of known paths are replaced, all others are added.
 
-    Returns photos whose vector was to be copied from a row that is gone (two files that were swapped, in different
-    chunks): they must be encoded after all.
+    Returns photos to encode again: those whose file changed between hashing and decoding, and those whose vector was
+    to be copied from a row that is gone (two files that were swapped, in different chunks).
+    verify: compare vectors with those in the index, to count rows that were wrong.
     """
     good = [one for one in examined if one.facts is not None]
-    changes.faults += [one.fault for one in examined if one.fault]
+    changes.faults += [one.fault for one in examined if one.fault and not one.changed]
     contents = [one.facts.content for one in good if one.vector is None and one.facts is not None]
     sources = {row["content"]: row for row in store.having("content", contents, COPIED)}
     missed = [o.photo for o in good if o.vector is None and o.facts is not None and o.facts.content not in sources]
     good = [one for one in good if one.photo not in missed]
+    missed += [one.photo for one in examined if one.changed]
     paths = [one.photo.path for one in good]
     there = (known.find(paths) >= 0).tolist()
+    before = {row["path"]: row for row in store.having("path", paths, COPIED)} if verify else {}
     new: list[Row] = []
     replaced: list[Row] = []
     for one, old in zip(good, there):
         row = _row(one, sources)
         (replaced if old else new).append(row)
-        if one.vector is None:
+        if (was := before.get(one.photo.path)) is not None and was["content"] == row["content"]:
+            same = float(np.dot(np.asarray(was["vector"], np.float32), row["vector"])) > SAME_VECTOR
+            changes.unchanged += same
+            changes.repaired += not same
+        elif one.vector is None:
             changes.carried += 1
         elif old:
             changes.changed += 1

@@ -18,14 +18,16 @@ import numpy as np
 from tellapart.core.errors import InputError
 from tellapart.images.folders import images_in
 from tellapart.search.changes import Changes
-from tellapart.search.examined import Engine
-from tellapart.search.known import read_known
+from tellapart.search.examined import Engine, Photo
+from tellapart.search.known import Known, read_known
 from tellapart.search.rows import write_chunk
 from tellapart.search.store import Store
 from tellapart.search.walk import Unreadable, changed_photos
 
 COMPACT_EVERY = 64
 """Chunks."""
+CHANGING_ATTEMPTS = 3
+"""How often a file that changes while it is read is read again."""
 
 
 def update_index(
@@ -35,18 +37,23 @@ def update_index(
     chunk: int = 256,
     forget: bool = False,
     advance: Callable[[int], None] = lambda photos: None,
+    *,
+    verify: bool = False,
 ) -> Changes:
-    """Make the index hold exactly the photos of the folders. `engine_for` takes the hashes of the known contents."""
+    """Make the index hold exactly the photos of the folders. `engine_for` takes the hashes of the known contents.
+
+    verify: encode unchanged photos too, and replace vectors that are not those of their files.
+    """
     roots = checked_roots(folders)
     changes = Changes()
     with _only_writer(store.where):
         known, unreadable = read_known(store), Unreadable()
+        if verify:
+            known.doubt_all()
         chunks = changed_photos(roots, known, unreadable, changes, chunk, advance)
         for count, examined in enumerate(engine_for(known.contents)(chunks), 1):
-            missed = write_chunk(store, known, examined, changes)
-            if missed:
-                again = engine_for(np.zeros(0, np.uint64))(iter([missed]))
-                write_chunk(store, known, [one for some in again for one in some], changes)
+            again = write_chunk(store, known, examined, changes, verify)
+            _write_again(store, known, again, engine_for, changes)
             advance(len(examined))
             if count % COMPACT_EVERY == 0:
                 store.compact()
@@ -55,9 +62,26 @@ def update_index(
         _check_emptied(store, roots, gone, forget)
         store.delete(gone)
         changes.deleted = len(gone)
-        if changes.added or changes.changed or changes.carried or changes.deleted:
+        if changes.added or changes.changed or changes.carried or changes.deleted or verify:
             store.compact()
     return changes
+
+
+def _write_again(
+    store: Store,
+    known: Known,
+    photos: list[Photo],
+    engine_for: Callable[[np.ndarray], Engine],
+    changes: Changes,
+) -> None:
+    """Encode photos whose file changed while it was read, or whose known bytes are gone; the next update gets those
+    that keep changing."""
+    for _ in range(CHANGING_ATTEMPTS):
+        if not photos:
+            return
+        again = engine_for(np.zeros(0, np.uint64))(iter([photos]))
+        photos = write_chunk(store, known, [one for some in again for one in some], changes)
+    changes.faults += [f"{photo.path} keeps changing; index it again when it is complete" for photo in photos]
 
 
 def checked_roots(folders: Sequence[Path]) -> list[str]:
