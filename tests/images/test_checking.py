@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, features
 
 from tellapart.images.checking import check_image
+from tellapart.images.decoding import read_image
 from tellapart.images.file_index import ImageFileIndex
+from tellapart.images.opening import UnreadableImage, open_image
+from tellapart.search.file_facts import file_facts
 
 
 def save(path: Path, size: tuple[int, int] = (60, 40), **how: object) -> Path:
@@ -62,7 +65,23 @@ def test_names_find_files(tmp_path: Path) -> None:
     assert index.find("4.jpg") == index.find("3") == []
 
 
-@given(st.sampled_from(["PNG", "JPEG", "GIF", "TIFF", "WEBP", "BMP", "JPEG2000", "PPM", "TGA"]), st.data())
+def test_a_decoder_that_raises_an_unusual_error_concerns_one_image(tmp_path: Path) -> None:
+    """libavif raises RuntimeError for a track of an unknown codec."""
+    if not features.check("avif"):
+        pytest.skip("Pillow was built without AVIF")
+    path = save(tmp_path / "a.avif")
+    path.write_bytes(path.read_bytes().replace(b"av01", b"avXX", 1))
+    with pytest.raises(RuntimeError), Image.open(path) as opened:
+        opened.load()
+    assert "cannot be decoded" in check_image(path, "full").fault
+    with pytest.raises(UnreadableImage, match=r"a\.avif"):
+        read_image(path, 8)
+    with pytest.raises(UnreadableImage, match=r"a\.avif"):
+        open_image(path)
+    assert file_facts(path).content
+
+
+@given(st.sampled_from(["AVIF", "PNG", "JPEG", "GIF", "TIFF", "WEBP", "BMP", "JPEG2000", "PPM", "TGA"]), st.data())
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_whatever_is_broken_gets_a_clear_error(tmp_path: Path, kind: str, data: st.DataObject) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,10 +13,6 @@ from tellapart.core.progress import Advance
 from tellapart.images.formats import image_suffixes
 
 Check = Literal["header", "full"]
-DECODING_ERRORS = (
-    OSError, SyntaxError, ValueError, TypeError, EOFError, LookupError, ArithmeticError, AttributeError, struct.error,
-)  # fmt: skip
-"""What Pillow's decoders raise for a broken file."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ def check_image(path: Path, check: Check = "header") -> Checked:
         return Checked(kind="not an image", fault="its format is not recognised")
     except Image.DecompressionBombError:
         return Checked(kind="not an image", fault="it is too large to open safely")
-    except DECODING_ERRORS as error:
+    except Exception as error:  # a decoder may raise anything for a broken file, and it concerns this file only
         return Checked(kind="truncated image", fault=f"it cannot be decoded ({error})")
     return Checked(width, height)
 

@@ -14,10 +14,8 @@ from typing import Literal
 import numpy as np
 import torch
 import torch.nn.functional as F
-from PIL import Image
 from torch import Tensor
 
-from tellapart.images.checking import DECODING_ERRORS
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.orientation import upright
 from tellapart.images.preprocessing import Interpolation, Preprocessing
@@ -107,7 +105,7 @@ def read_image(source: ImageSource, short: int) -> np.ndarray:
         raise
     except FileNotFoundError as error:
         raise UnreadableImage(f"{name} does not exist") from error
-    except (*DECODING_ERRORS, Image.DecompressionBombError) as error:
+    except Exception as error:  # a decoder may raise anything for a broken file, and it concerns this image only
         raise UnreadableImage(f"{name} cannot be opened as an image ({error})") from error
 
 

@@ -46,9 +46,9 @@ def file_facts(path: Path) -> FileFacts:
         data = file.read()
     width = height = 0
     taken = None
-    # A broken header is no error here: decoding reports it.
+    # A broken header, for which a plugin may raise anything, is no error here: decoding reports it.
     with (
-        contextlib.suppress(OSError, SyntaxError, ValueError, Image.DecompressionBombError),
+        contextlib.suppress(Exception),
         Image.open(io.BytesIO(data)) as opened,
     ):
         width, height = upright_size(opened)
