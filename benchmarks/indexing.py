@@ -23,9 +23,9 @@ from benchmarks.extraction import BACKBONE, IMAGES, Cost, bare_call, bare_in_wor
 from tellapart.features.extract import CPU_BATCH, cores
 from tellapart.images.decoding import read_square
 from tellapart.images.folders import find_some_photos
+from tellapart.images.verified_file import VerifiedFile
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import FeatureSpec
-from tellapart.images.verified_file import VerifiedFile
 from tellapart.search.embedder import Embedded, Embedder, Embeds, open_embedder
 from tellapart.search.local_engine import local_engine
 from tellapart.search.store import open_or_make

@@ -71,7 +71,13 @@ def _as_json(one: Examined) -> str:
     facts = None if one.facts is None else asdict(one.facts)
     if facts is not None and facts["taken"] is not None:
         facts["taken"] = facts["taken"].isoformat()
-    plain = {"photo": asdict(one.photo), "facts": facts, "caption": one.caption, "fault": one.fault, "changed": one.changed}
+    plain = {
+        "photo": asdict(one.photo),
+        "facts": facts,
+        "caption": one.caption,
+        "fault": one.fault,
+        "changed": one.changed,
+    }
     return json.dumps(plain | {"seen": one.vector is not None})
 
 
