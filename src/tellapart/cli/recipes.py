@@ -53,7 +53,8 @@ def _page(chosen: list[Recipe]) -> str:
     """All recipes as a Markdown table."""
     head = (
         "# Recipes\n\nWritten by `make pages`. Train one with `tellapart train NAME --data PACK --out RUN`. "
-        "`tellapart recipes NAME` shows every field, and `--set STAGE.FIELD=VALUE` changes it.\n\n"
+        "`tellapart recipes NAME` shows every field, and `--set STAGE.FIELD=VALUE` changes it. "
+        "NAME-pixels trains the backbone of a matcher or captioner too ([train end to end](end-to-end.md)).\n\n"
         "| name | paper | features | stages | about | expected |\n|---|---|---|---|---|---|"
     )
     rows = [

@@ -60,7 +60,10 @@ def run_spec(data: Mapping[str, Any], run: Path) -> FeatureSpec:
 def feature_spec(features: Mapping[str, Any] | None, run: Path | str) -> FeatureSpec:
     """The spec of features that a run describes; InputError if they cannot be made from an image file."""
     if features is None:
-        raise InputError(f"{run} was trained without images, so it cannot be used on photos.")
+        raise InputError(
+            f"{run} does not say what it sees of an image: it was trained without images, or on pixels with a model "
+            "whose backbone cannot be loaded by itself. It cannot be used on photos; train it on features."
+        )
     backbone = str(features.get("backbone", ""))
     if not backbone or backbone.startswith("imported") or features["kind"] not in KINDS:
         raise InputError(
