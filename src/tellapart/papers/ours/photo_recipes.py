@@ -95,19 +95,6 @@ FEW_WORDS = replace(
 )
 """For some fifty images: batches small enough for several steps per epoch, a warm-up that ends, and no images set
 aside, since a handful cannot tell which epoch is best."""
-FEW_MATCHER = replace(
-    TUNED_MATCHER,
-    sampling=Sampling(batch=64),
-    optimiser=replace(TUNED_MATCHER.optimiser, lr=3e-5),
-    schedule=Schedule("cosine", warmup_steps=5),
-    epochs=10,
-    average=None,
-    evaluation="loss",
-    validation_split="train",
-    monitor="loss",
-    evaluate_every=10,
-    keep="last",
-)
 
 RECIPES = (
     Recipe(
@@ -153,12 +140,5 @@ RECIPES = (
         about="The bundled captioner fine-tuned by likelihood on some fifty images.",
         features="grid",
         stages=(FEW_WORDS,),
-    ),
-    Recipe(
-        name="find-from-coco-few",
-        paper=PAPER,
-        about="The bundled matcher fine-tuned on some fifty images.",
-        features="grid",
-        stages=(FEW_MATCHER,),
     ),
 )
