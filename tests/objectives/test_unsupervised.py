@@ -477,3 +477,29 @@ def test_the_fitted_matching_loss_falls_below_that_of_a_constant(context: Contex
     model.reconstruct = lambda hidden, lengths: 3 * wanted[first]  # type: ignore[method-assign]
     found = objective(some)
     assert found["matching"].item() < 0.4 and found["retrieval"].item() > 50
+
+
+def test_all_negatives_equal_a_loop_and_a_constant_costs_two_margins(context: Context) -> None:
+    """[0.2 + s_ij - s_ii]_+ and [0.2 + s_ij - s_jj]_+, each averaged over all i != j."""
+    torch.manual_seed(0)
+    made, batch = made_images(context, 8)
+    model = SMALL.build(made.inputs).eval()
+    objective = VisualAlignment(image_projection="fitted", negatives="all", longest=5).build(model, made).eval()
+    rebuilt = torch.randn(8, model.width)
+    model.reconstruct = lambda hidden, lengths: rebuilt  # type: ignore[method-assign]
+    seen = torch.nn.functional.normalize(batch.images.pooled() @ objective.projection + objective.shift, dim=1)
+    scores = seen @ rebuilt.t()
+    total = 0.0
+    for i in range(8):
+        for j in range(8):
+            if i != j:
+                total += max(0.0, 0.2 + float(scores[i, j] - scores[i, i]))
+                total += max(0.0, 0.2 + float(scores[i, j] - scores[j, j]))
+    found = objective(batch)
+    assert found["matching"].item() == pytest.approx(total / 56, rel=1e-5)
+    assert found["violation"].item() == found["matching"].item()
+    model.reconstruct = lambda hidden, lengths: torch.zeros_like(rebuilt)  # type: ignore[method-assign]
+    constant = objective(batch)
+    assert constant["matching"].item() == pytest.approx(0.4) and constant["median_rank"].item() == 8
+    with pytest.raises(InputError, match="negatives must be one of"):
+        VisualAlignment(negatives="some").build(model, made)

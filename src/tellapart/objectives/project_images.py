@@ -1,8 +1,8 @@
 """The projection of image features to v^, the image's vector of R2M's Eq. 12: random as released, or fitted.
 
-A random projection puts images where no caption can be expected: nothing ties its space to that of v~. Fitted by ridge
-regression to v, the vector of the concepts that a detector found, it puts an image near what its caption reconstructs.
-Neither uses a caption.
+With a random projection, v^ has nothing to do with v~ at the start: retrieval is at chance, and the image stages have
+to learn the projection. Fitted by ridge regression to v, the vector of the concepts that a detector found, it puts an
+image near what its caption reconstructs. Neither uses a caption.
 """
 
 from __future__ import annotations

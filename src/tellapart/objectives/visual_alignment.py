@@ -14,7 +14,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.types import Batch
 from tellapart.data.concepts_column import IMAGE_CONCEPTS
 from tellapart.data.sampling import LATER
-from tellapart.losses.hinge import HardestNegativeHinge
+from tellapart.losses.hinge import HardestNegativeHinge, SumOfHinges
 from tellapart.losses.unmasked_hinge import UnmaskedHinge
 from tellapart.metrics.retrieval.self_retrieval import self_retrieval_ranks
 from tellapart.models.captioners.r2m import R2MModel
@@ -25,6 +25,7 @@ from tellapart.objectives.r2m_parts import SquaredDistance, check_r2m, concept_c
 from tellapart.text.vocabulary import PAD
 
 COMPAT = ("paper", "code")
+NEGATIVES = ("hardest", "all")
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,13 @@ class VisualAlignment:
     """Weight of KL(p before this stage || p now) at every generated word (not in the paper). It keeps captions
     grammatical, which images alone do not."""
     image_projection: str = field(default="random", metadata=LATER)
-    """Projection of image features to v^. random: as released; features and concepts then share no space, so that
-    L_M^I teaches only to remember training images. fitted: to v of the images' concepts (`fit_projection`), without
+    """Projection of image features to v^. random: as released; v^ has then nothing to do with v~ at the start, and the
+    paper's 150 steps at 1e-5 are too few to learn it. fitted: to v of the images' concepts (`fit_projection`), without
     captions."""
+    negatives: str = field(default="hardest", metadata=LATER)
+    """hardest: the hardest negative of the batch, as in Eq. 12. Concepts cannot tell images with the same concepts
+    apart, and most images have such a twin in a batch of 256, so that this loss stays above the cost of a constant even
+    where captions find their images. all: the mean over all negatives."""
     compat: str = "paper"
     """paper: the triplets of Eq. 12; code: as released, with the pair among its own negatives (`UnmaskedHinge`)."""
 
@@ -78,7 +83,10 @@ class VisualAlignmentObjective(nn.Module):
             raise InputError(f"compat must be 'paper' or 'code', not '{config.compat}'.")
         self.config, self.model = config, model
         self.rebuilding = SquaredDistance(config.distance)
+        if config.negatives not in NEGATIVES:
+            raise InputError(f"negatives must be one of {', '.join(NEGATIVES)}, not '{config.negatives}'.")
         self.ranking = HardestNegativeHinge(config.margin)
+        self.every_negative = SumOfHinges(config.margin)
         self.unmasked = UnmaskedHinge(config.margin)
         self.register_buffer("projection", projection[0])  # [D, d]
         self.register_buffer("shift", projection[1])  # [d]
@@ -95,8 +103,14 @@ class VisualAlignmentObjective(nn.Module):
         seen = functional.normalize(batch.images.pooled() @ self.projection + self.shift, dim=1)  # v^ [I, d]
         scores = gather_rows(seen) @ gather_rows(rebuilt).t()  # S(I, C) [I, I]
         matching = self._matching(scores)
-        found = (self_retrieval_ranks(scores.detach().t()) == 0).float()
-        values = {"loss": matching, "matching": matching, "retrieval": 100 * found.mean()}
+        ranks = self_retrieval_ranks(scores.detach().t())
+        values = {
+            "loss": matching,
+            "matching": matching,
+            "violation": self._violation(scores.detach()),
+            "retrieval": 100 * (ranks == 0).float().mean(),
+            "median_rank": ranks.float().median() + 1,
+        }
         if self.config.reconstruction:
             distance = self.rebuilding(vectors, rebuilt)
             rebuilding = global_mean(distance.sum(), len(distance))
@@ -122,5 +136,12 @@ class VisualAlignmentObjective(nn.Module):
         if self.config.compat == "code":
             unmasked: Tensor = self.unmasked(scores)
             return unmasked
+        if self.config.negatives == "all":
+            return self._violation(scores)
         hinge: Tensor = self.ranking(scores, torch.arange(len(scores), device=scores.device))
         return hinge
+
+    def _violation(self, scores: Tensor) -> Tensor:
+        """Both hinges, averaged over all negatives instead of the hardest, a scalar; a constant costs two margins."""
+        total: Tensor = self.every_negative(scores, torch.arange(len(scores), device=scores.device))
+        return total / max(len(scores) - 1, 1)

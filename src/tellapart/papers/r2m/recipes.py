@@ -11,8 +11,8 @@ printed, L_XE is a sum over a sentence's words, and L_rec, a squared length, sta
 5 per word, and the encoder reduces it by giving all concepts nearly the same vector.
 
 v is not dropped out, as released. The projection of images to v^ is fitted to the vectors of their concepts; the
-released code's is random (`r2m-random`), and with it L_M^I stays at the cost of vectors that have nothing to do with
-each other.
+released code's is random (`r2m-random`), and retrieval by v~ then starts at chance. `r2m-all-negatives` averages Eq. 12
+over all negatives of a batch.
 """
 
 from __future__ import annotations
@@ -131,6 +131,13 @@ R2M_ANCHORED = Recipe(
     about="R2M whose image stages are longer and stay close to the captions of the stage before, by a KL term.",
     features="vector",
     stages=longer(stages(aligned=replace(ALIGNED, anchor=1.0))),
+)
+R2M_ALL_NEGATIVES = Recipe(
+    name="r2m-all-negatives",
+    paper="R2M, with terms of ours",
+    about="The anchored R2M with Eq. 12 averaged over all negatives, since images with the same concepts are alike.",
+    features="vector",
+    stages=longer(stages(aligned=replace(ALIGNED, anchor=1.0, negatives="all"))),
 )
 R2M_PRINTED = Recipe(
     name="r2m-printed",
@@ -252,6 +259,7 @@ RECIPES = (
     R2M_CODE,
     R2M_RANDOM,
     R2M_ANCHORED,
+    R2M_ALL_NEGATIVES,
     R2M_PRINTED,
     *MEMORY_ABLATIONS,
     *LOSS_ABLATIONS,
