@@ -56,13 +56,13 @@ def look_alike_sheet(options: SheetOptions) -> list[dict[str, object]]:
     for number, group in enumerate(groups, start=1):
         files = [pack.image_path(int(rows[image])) for image in group]
         shown.append([])
-        for place, (file, plain, telling) in enumerate(
+        for place, (file, plain, distinctive) in enumerate(
             zip(files, captioner.caption(files), captioner.caption(files, against=files)), start=1
         ):
             label = f"{number}.{place}"
-            listed.append({"label": label, "image": file.name, "plain": plain.text, "against": telling.text})
-            same = plain.text == telling.text
-            shown[-1].append(Shown(file, label, (plain.text,) if same else (telling.text, f"({plain.text})")))
+            listed.append({"label": label, "image": file.name, "plain": plain.text, "against": distinctive.text})
+            same = plain.text == distinctive.text
+            shown[-1].append(Shown(file, label, (plain.text,) if same else (distinctive.text, f"({plain.text})")))
     write_look_alike_sheet(shown, options.out)
     write_json(options.out.with_suffix(".json"), listed)
     return listed

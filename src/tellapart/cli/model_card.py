@@ -25,13 +25,13 @@ from tellapart.data.pack import Pack
 from tellapart.inference.caption_generator import open_caption_generator
 from tellapart.inference.judge import open_judge
 from tellapart.inference.pack_captions import (
-    Told,
+    CaptionsAgainst,
     batches_for,
     caption_values,
+    captions_against,
     look_alikes_by,
     plain_captions,
     references_of,
-    telling_captions,
 )
 from tellapart.inference.pack_matcher import PackMatcher, open_pack_matcher
 from tellapart.metrics.captions.neighbours import LOOK_ALIKES
@@ -97,9 +97,9 @@ def model_card(options: ModelCardOptions) -> dict[str, dict[str, float]]:
     given = Measured(pack, rows, count, references_of(pack, rows), similar)
     systems, notes = {"plain": plain_captions(generator, batches, rows[:count])}, []
     if options.against:
-        told = telling_captions(generator, open_judge(options.chooser, options.device), batches, rows, count)
-        systems["against"] = told.captions
-        notes.append(_note(systems["plain"], told))
+        against = captions_against(generator, open_judge(options.chooser, options.device), batches, rows, count)
+        systems["against"] = against.captions
+        notes.append(_note(systems["plain"], against))
     found = _values(systems, given, options)
     print(f"{count:,} captions, {len(rows):,} images, {similar.shape[1]} look-alikes each\n")
     print("\n\n".join([as_table("captions", found), *notes]))
@@ -132,11 +132,11 @@ def _listed(systems: dict[str, list[str]], given: Measured) -> list[dict[str, st
     ]
 
 
-def _note(plain: Sequence[str], told: Told) -> str:
-    changed = sum(one != two for one, two in zip(plain, told.captions))
+def _note(plain: Sequence[str], against: CaptionsAgainst) -> str:
+    changed = sum(one != two for one, two in zip(plain, against.captions))
     return (
-        f"Against: {changed} of {len(plain)} captions changed, {sum(told.distinct)} set their image apart, "
-        f"{sum(told.sure)} are sure."
+        f"Against: {changed} of {len(plain)} captions changed, {sum(against.distinct)} set their image apart, "
+        f"{sum(against.sure)} are sure."
     )
 
 

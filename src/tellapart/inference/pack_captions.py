@@ -45,12 +45,12 @@ def plain_captions(
 
 
 @torch.inference_mode()
-def telling_captions(
+def captions_against(
     generator: CaptionGenerator, judge: Judge, batches: Batches, image_rows: np.ndarray, count: int
-) -> Told:
+) -> CaptionsAgainst:
     """Captions of the first `count` of these images against all of them, as `tellapart caption --against`."""
     album = torch.cat([judge.encode_images(images).vectors for images in _read(batches, image_rows)])  # [I, E]
-    found = Told([], [], [])
+    found = CaptionsAgainst([], [], [])
     for places in chunks(np.arange(count), TOGETHER):
         own = album[torch.from_numpy(places)]
         rows = nearest(_as_images(own), _as_images(album), NEIGHBOURS)  # [n, M]
@@ -63,7 +63,7 @@ def telling_captions(
 
 
 @dataclass(frozen=True)
-class Told:
+class CaptionsAgainst:
     """Captions against other images."""
 
     captions: list[str]
