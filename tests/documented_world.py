@@ -150,6 +150,13 @@ def write_texts(folder: Path) -> None:
     (folder / "captions_val.json").write_text(json.dumps({"annotations": rows}))
     for name in ("r1.txt", "r2.txt", "r3.txt", "a.txt", "b.txt"):
         (folder / name).write_text(f"a red dog in {name[0]}\na white cat\n")
+    described = {"-".join(scene): captions_of(*scene) for scene in scenes()}
+    (folder / "r.json").write_text(json.dumps(described))
+    for name in ("a.json", "b.json"):
+        (folder / name).write_text(json.dumps({key: captions[name == "a.json"] for key, captions in described.items()}))
+    (folder / "similar.json").write_text(json.dumps({key: [other for other in described if other != key][:5]
+                                                     for key in described}))  # fmt: skip
+    np.save(folder / "vectors.npy", np.random.default_rng(0).normal(size=(len(described), 4)).astype(np.float32))
     sentences = [text for scene in scenes() for text in captions_of(*scene)]
     with gzip.open(folder / "coco_captions.txt.gz", "wt") as file:
         file.write("\n".join(sentences * 2) + "\n")

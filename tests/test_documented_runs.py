@@ -24,6 +24,7 @@ NOT_RUN = {
     "evaluate … --evaluation grounding": "names an option; docs/papers/grounded-captioning.md runs the evaluation",
     "evaluate --cxc": "names an option; needs the ratings of Crisscrossed Captions",
     "evaluate RUN --data PACK --cxc sits_test.csv": "needs Crisscrossed Captions; tests/evaluation/test_retrieval.py",
+    "join IMAGES CORPUS": "names a verb; the commands above it on the page run it",
     "train RUN": "names a verb; the commands below it on the page run it",
     "annotate PACK": "names a verb; every page of a paper runs it with its options",
     "train vse++ --data pack --out runs/soft --set base.objective.contrast.loss=soft-hinge": "an example's loss; "
