@@ -17,6 +17,7 @@ from PIL import Image
 
 import tellapart.serve.app
 from tellapart.cli.index import IndexOptions, index
+from tellapart.core.errors import InputError
 from tellapart.search.photo_index import PhotoIndex
 from tellapart.search.query import Filters
 from tellapart.serve.access import AccessRules
@@ -178,6 +179,22 @@ def test_describe(reader: TestClient, served_world: Path) -> None:
     assert all(set(one["photos"]) <= others and one["photos"] for one in apart["differences"])
     preview = base64.b64decode(described["preview"].removeprefix("data:image/jpeg;base64,"))
     assert Image.open(io.BytesIO(preview)).size == (96, 64)
+
+
+def test_an_index_is_something_to_compare_with(served_world: Path) -> None:
+    """The photos of an index need not be read again: the same captions as against their folder."""
+    from tellapart.cli.caption import CaptionOptions, caption
+
+    photos, matcher = (str(served_world / "photos" / "blue-*.png"),), str(served_world / "find")
+    asked = {"captioner": str(served_world / "tell"), "matcher": matcher, "quiet": True, "neighbours": 4}
+    folder = caption(CaptionOptions(photos, against=served_world / "photos", **asked))  # type: ignore[arg-type]
+    index = caption(CaptionOptions(photos, against=served_world / "index", **asked))  # type: ignore[arg-type]
+    for one, other in zip(folder.captions, index.captions, strict=True):
+        assert one.caption.text == other.caption.text
+        near, known = ({Path(str(name)).name for name in some.caption.neighbours} for some in (one, other))
+        assert near == known and one.photo.name not in known
+    with pytest.raises(InputError, match="another matcher"):
+        caption(CaptionOptions(photos, against=served_world / "index", **(asked | {"matcher": None})))  # type: ignore[arg-type]
 
 
 def test_formats_and_orientation(reader: TestClient) -> None:

@@ -19,6 +19,8 @@ from tellapart.images.opening import UnreadableImage
 from tellapart.inference.caption_generator import NEIGHBOURS
 from tellapart.inference.caption_settings import CaptionSettings
 from tellapart.inference.captioning import load_captioner
+from tellapart.inference.known_images import KnownImages
+from tellapart.search.table import TABLE
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ class CaptionOptions:
     captioner: str = "bundled:captioner"
     """A captioner's run folder. Default: the captioner in the package."""
     against: Path | None = None
-    """A folder of other photos. Choose a true caption that tells the photo apart from the most similar of them; where
-    nothing does, the line says so."""
+    """A folder of other photos, or an index of them, which is faster. Choose a true caption that tells the photo apart
+    from the most similar of them; where nothing does, the line says so."""
     weight: float = 0.5
     """With --against: 0 for the likeliest caption, 1 for the most distinctive."""
     neighbours: int = NEIGHBOURS
@@ -78,7 +80,7 @@ def caption(options: CaptionOptions) -> Captions:
     found = find_some_photos(options.photos, sys.stdin)
     _check_drawing(options.show_attention, found)
     settings = CaptionSettings(
-        against=options.against,
+        against=_others(options.against),
         neighbours=options.neighbours,
         weight=options.weight,
         matcher=options.matcher,
@@ -104,6 +106,15 @@ def caption(options: CaptionOptions) -> Captions:
     finished = Captions(captions, skipped)
     _print_end(options, finished, captioner.generator.run.folder)
     return finished
+
+
+def _others(against: Path | None) -> Path | KnownImages | None:
+    """A folder of photos, or the photos of an index, whose vectors are known."""
+    if against is None or not (against / f"{TABLE}.lance").is_dir():
+        return against
+    from tellapart.search.photo_index import open_index
+
+    return open_index(str(against)).images()
 
 
 def _check(options: CaptionOptions) -> None:

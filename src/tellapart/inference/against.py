@@ -17,6 +17,7 @@ from tellapart.inference.caption_generator import CaptionGenerator, GeneratedCap
 from tellapart.inference.feature_extractor import Extracted, FeatureExtractor
 from tellapart.inference.judge import Judge
 from tellapart.inference.judged_images import JudgedImages
+from tellapart.inference.known_images import KnownImages, checked_for
 from tellapart.inference.neighbours import NeighbourFinder, StoredFeatures, numbered
 from tellapart.inference.telling_apart import Surroundings
 
@@ -53,29 +54,33 @@ class Neighbourhood:
     def __init__(
         self,
         images: list[ImageInput],
-        against: ImageInput | Iterable[ImageInput],
+        against: ImageInput | Iterable[ImageInput] | KnownImages,
         readers: Readers,
         batch_size: int,
         progress: Progress,
     ) -> None:
         self.readers, self.judge, self.batch_size = readers, readers.judge, batch_size
-        others = found_images(against)
+        known = checked_for(against, self.judge) if isinstance(against, KnownImages) else None
+        others = found_images(against) if not isinstance(against, KnownImages) else []
         everything = {_identity(image): image for image in (*images, *others)}
         row = {identity: number for number, identity in enumerate(everything)}
-        self.names = [name_of(image) for image in everything.values()]
+        self.names = [name_of(image) for image in everything.values()] + list(known.names if known else ())
         self.rows = np.asarray([row[_identity(image)] for image in images], np.int64)
         rows = np.asarray([row[_identity(image)] for image in others], np.int64)
         spec = readers.captioner.spec
         self.kept = int(self.rows.max(initial=-1)) + 1 if self.judge else len(everything)
         """Images whose features are kept."""
         self.features = StoredFeatures(self.kept, spec, readers.captioner.device)
-        self.judged = None if self.judge is None else JudgedImages(self.judge, len(everything))
+        self.judged = None if self.judge is None else JudgedImages(self.judge, len(self.names))
         by_judge = self.judge is not None and self.judge.has_vectors
         width = (
             self.judge.width if self.judge is not None and by_judge else (readers.own or readers.captioner).spec.width
         )
-        self.known = NeighbourFinder(len(everything), width, readers.captioner.device)
+        self.known = NeighbourFinder(len(self.names), width, readers.captioner.device)
         self._read(list(everything.values()), progress)
+        if known is not None:
+            rows = np.arange(len(everything), len(self.names))
+            self._add_known(rows.tolist(), known)
         self.others = rows[self.known.readable[rows]]
 
     def batches(
@@ -101,6 +106,12 @@ class Neighbourhood:
                 captions = generator.generate_apart(images, self.judge, around, beam, weight)
             names = [[self.names[row] for row in line] for line in found.tolist()]
             yield CaptionedBatch(places.tolist(), images, captions, faults, names)
+
+    def _add_known(self, places: list[int], known: KnownImages) -> None:
+        vectors = torch.from_numpy(np.asarray(known.vectors, np.float32))
+        assert self.judged is not None and self.judged.vectors is not None
+        self.judged.vectors[places] = vectors
+        self.known.add(places, vectors)
 
     def _read(self, everything: list[ImageInput], progress: Progress) -> None:
         apart = self.readers.own

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from tellapart.core.errors import InputError, Step
+from tellapart.core.precision import fast_products
 from tellapart.core.protocols import Captioner
-from tellapart.core.types import Encoded, Images
+from tellapart.core.types import Encoded, Images, State
 from tellapart.inference.attention import attends
 from tellapart.inference.confidence import confidences
 from tellapart.inference.distinctive import distinctive_captions
@@ -107,8 +108,9 @@ class CaptionGenerator:
     ) -> GeneratedCaptions:
         """True captions that tell each image apart from its neighbours, scored by a judge (see `telling_apart`)."""
         evidence, beam = judge.evidence, beam or GUIDED_BEAM
-        plain = self.plain(images)
-        parts = [plain, *self._proposed(images, around, evidence, beam)]
+        state = self.captioner.start(images)
+        plain = self.plain(images, state=state)
+        parts = [plain, *self._proposed(images, state, around, evidence, beam)]
         proposals = join_proposals(parts, len(images), self.run.vocabulary)
         choice = choose(proposals, judge, around, weight, evidence)
         decoded, likeliest = proposals.select(choice.chosen), self._texts(plain)
@@ -132,20 +134,24 @@ class CaptionGenerator:
         )
         return with_confidence(generated, judge, around.own)
 
-    def plain(self, images: Images, beam: int = BEAM) -> Decoded:
-        """The likeliest caption of each image, by beam search."""
-        found = beams(self.captioner, images, beam, max_words=MAX_WORDS, constraints=self.constraints)
+    def plain(self, images: Images, beam: int = BEAM, state: State | None = None) -> Decoded:
+        """The likeliest caption of each image, by beam search; state: the captioner's, if it has started."""
+        found = beams(self.captioner, images, beam, max_words=MAX_WORDS, constraints=self.constraints, state=state)
         return found.select(torch.arange(len(images), device=found.tokens.device) * beam)
 
     def _proposed(
-        self, images: Images, around: Surroundings, evidence: WordEvidence | None, beam: int
+        self, images: Images, state: State, around: Surroundings, evidence: WordEvidence | None, beam: int
     ) -> Iterator[Decoded]:
         """Beams without a guide and, where the judge sees words, with guides of several strengths."""
         constraints = replace(self.constraints, no_repeat=2)
         preferred = None if evidence is None else guide(evidence, around, self.run.vocabulary)
         for strength in STRENGTHS if preferred is not None else (0.0,):
             one = strength * preferred if preferred is not None and strength else None
-            yield beams(self.captioner, images, beam, max_words=MAX_WORDS, constraints=constraints, guide=one)
+            with fast_products(state[next(iter(state))].device):
+                found = beams(
+                    self.captioner, images, beam, max_words=MAX_WORDS, constraints=constraints, guide=one, state=state
+                )
+            yield found
 
     def _texts(self, decoded: Decoded) -> list[str]:
         return [self.run.vocabulary.decode(row) for row in decoded.tokens.tolist()]

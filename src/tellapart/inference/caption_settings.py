@@ -9,8 +9,9 @@ from tellapart.core.errors import InputError
 from tellapart.images.sources import ImageInput
 from tellapart.inference.caption_generator import NEIGHBOURS
 from tellapart.inference.judge import MatcherOrRun
+from tellapart.inference.known_images import KnownImages
 
-OtherImages = ImageInput | Iterable[ImageInput]
+OtherImages = ImageInput | Iterable[ImageInput] | KnownImages
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class CaptionSettings:
     """The options of `PhotoCaptioner.caption`."""
 
     against: OtherImages | None = None
-    """A folder, or images: each caption distinguishes its image from the most similar of these."""
+    """A folder, images, or those of an index (`PhotoIndex.images()`): each caption tells its image apart from the most
+    similar of these."""
     neighbours: int = NEIGHBOURS
     """How many of them to compare with."""
     weight: float = 0.5

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from tellapart.core.precision import fast_products
 from tellapart.core.types import Encoded
 from tellapart.inference.judge import Judge
 from tellapart.inference.proposals import Proposals
@@ -116,7 +117,9 @@ def differing_words(evidence: WordEvidence, caption: str, own: Tensor, neighbour
 def _scores(proposals: Proposals, judge: Judge, around: Surroundings) -> Tensor:
     """The judge's scores over temperature of each proposal with its image and the neighbours [I, K, 1 + M]."""
     different = {text: row for row, text in enumerate(dict.fromkeys(t for texts in proposals.texts for t in texts))}
-    captions = judge.encode_captions(list(different))
+    with fast_products(judge.device):
+        encoded = judge.encode_captions(list(different))
+    captions = Encoded(encoded.vectors.float(), encoded.mask, encoded.counted)
     columns = torch.tensor([[different[text] for text in texts] for texts in proposals.texts], device=judge.device)
     row = torch.arange(len(columns), device=judge.device).unsqueeze(1)
     own = judge.log_scores(around.own, captions)[row, columns]  # [I, K]

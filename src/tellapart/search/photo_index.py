@@ -14,9 +14,10 @@ from tellapart.core.paths import Paths, as_paths
 from tellapart.core.progress import progress_bar
 from tellapart.images.sources import ImageInput, as_images
 from tellapart.inference.captioning import PhotoCaptioner, load_captioner
+from tellapart.inference.known_images import KnownImages
 from tellapart.inference.matching import PhotoMatcher, load_matcher
 from tellapart.runs.bundled import lasting_name
-from tellapart.search.ann import EXACT_BELOW, NEIGHBOURS, Built, build_if_large, sample_queries
+from tellapart.search.ann import EXACT_BELOW, NEIGHBOURS, Built, as_matrix, build_if_large, sample_queries
 from tellapart.search.changes import Changes
 from tellapart.search.embedder import Embedder, open_embedder
 from tellapart.search.engines import EngineName, engine_factory
@@ -53,6 +54,15 @@ class PhotoIndex:
     def __len__(self) -> int:
         """How many photos it holds."""
         return 0 if self._store is None else len(self._store)
+
+    def images(self) -> KnownImages:
+        """All photos with their vectors, for `caption(photos, against=index.images())`: their files are not read."""
+        paths: list[str] = []
+        vectors = [np.zeros((0, self.store.about.width), np.float32)]
+        for batch in self.store.batches(["path", "vector"]):
+            paths += batch["path"].to_pylist()
+            vectors.append(as_matrix(batch["vector"], self.store.about.width))
+        return KnownImages(paths, np.concatenate(vectors), self.store.about.fingerprint)
 
     @property
     def store(self) -> Store:

@@ -37,6 +37,7 @@ def beams(
     max_words: int = 20,
     constraints: Constraints = UNCONSTRAINED,
     guide: Tensor | None = None,
+    state: State | None = None,
 ) -> Decoded:
     """All `width` captions of each image, best first: row i * width + j is image i's j-th.
 
@@ -44,10 +45,12 @@ def beams(
     mean per word. An image leaves the batch as soon as all its captions are finished.
     guide: [I, V] nats added to the log-probability of each word of an image when captions are ranked. The returned
     log-probabilities are the captioner's, without it.
+    state: `captioner.start(images)`, if it is known already.
     """
     if width < 1:
         raise InputError(f"`width` must be at least 1, not {width}.")
-    search = BeamSearch(captioner, captioner.start(images), width, length_power, constraints, guide=guide)
+    state = captioner.start(images) if state is None else state
+    search = BeamSearch(captioner, state, width, length_power, constraints, guide=guide)
     for time in range(max_words + 1):
         search.step(last=time == max_words)
         if not len(search.rows):
