@@ -1,6 +1,7 @@
 """The verbs: a folder of photos indexed and searched by the command line, with runs trained for a moment."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from photo_world import make_world
 from tellapart.cli.index import IndexOptions, index
 from tellapart.cli.main import main
 from tellapart.cli.search import SearchOptions, search
-from tellapart.core import progress
+from tellapart.core import precision, progress
 from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
 from tellapart.inference.matching import load_matcher
@@ -36,6 +37,14 @@ def train(folder: Path, name: str, recipe: str, *changes: str, features: str | N
     small = ("model.embedding=16", "model.word_width=8", "sampling.batch=8", *changes)
     settings = TrainSettings(folder / "pack", folder / name, features, tuple(f"{stage}.{change}" for change in small))
     train_recipe(find_recipe(recipe), settings)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def float32() -> Iterator[None]:
+    """Vectors are compared with those of features in float32, on CPUs with bfloat16 instructions, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(precision, "_native_bfloat16", lambda: False)
+        yield
 
 
 @pytest.fixture(scope="module")
