@@ -18,6 +18,12 @@ from tellapart.training.train import train_recipe
 from tiny_pack import make_tiny_pack
 
 
+def test_a_negative_seed_leaves_no_run_behind(tiny_pack: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="seed=-1: this must be at least 0"):
+        train_recipe(find_recipe("vse++"), TrainSettings(data=tiny_pack, out=tmp_path / "run", set=("seed=-1",)))
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
@@ -29,6 +35,11 @@ from tiny_pack import make_tiny_pack
         ("keep=all", "choose one of best, last"),
         ("epochs=0", "base.epochs=0: this must be at least 1"),
         ("sampling.batch=0", "at least 1"),
+        ("optimiser.lr=-1", "base.optimiser.lr=-1: this must be a number of at least 0"),
+        ("optimiser.rate=-1", "base.optimiser.lr=-1"),
+        ("optimiser.lr=nan", "base.optimiser.lr=nan"),
+        ("clip_norm=-1", "base.clip_norm=-1"),
+        ("model.embedding=1000000000", "does not fit into memory; make it smaller"),
         ("sampling.split=trian", "nothing in the split 'trian'; it has "),
         ("validation_split=dev", "base.validation_split: .* has nothing in the split 'dev'"),
         ("also_validated_by=words", "base.also_validated_by=words: not an earlier stage; this is the first"),

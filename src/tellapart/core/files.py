@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from tellapart.core.disk_errors import disk_errors
 from tellapart.core.errors import InputError
+from tellapart.core.explained import explained
+from tellapart.core.json_text import BrokenJson, parse_json
 
 
 @contextlib.contextmanager
@@ -24,10 +27,11 @@ def atomic_path(path: Path) -> Iterator[Path]:
         partial.touch()
         rights = partial.stat().st_mode
         partial.unlink()  # so that a block that writes nothing raises an error
-        yield partial
-        partial.chmod(rights)  # safetensors makes files that only their owner can read
-        flush(partial)
-        os.replace(partial, path)
+        with disk_errors(path):
+            yield partial
+            partial.chmod(rights)  # safetensors makes files that only their owner can read
+            flush(partial)
+            os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -41,13 +45,14 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     partial.mkdir()
     rights = partial.stat().st_mode & 0o666  # those of a new file
     try:
-        yield partial
-        for file in partial.rglob("*"):
-            if file.is_file():
-                # Leave the rights of a file that is linked elsewhere.
-                if not file.is_symlink() and file.stat().st_nlink == 1:
-                    file.chmod(rights)
-                flush(file)
+        with disk_errors(path):
+            yield partial
+            for file in partial.rglob("*"):
+                if file.is_file():
+                    # Leave the rights of a file that is linked elsewhere.
+                    if not file.is_symlink() and file.stat().st_nlink == 1:
+                        file.chmod(rights)
+                    flush(file)
         replaced = path.with_name(f".{path.name}.{os.getpid()}.replaced")
         if path.exists():
             os.replace(path, replaced)
@@ -85,13 +90,13 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """The value in a JSON file, or an InputError that names the file and the line."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}: broken JSON ({error.msg}); fix or remove it.") from error
+    except BrokenJson as error:
+        raise InputError(f"{path}, line {error.line}: broken JSON ({error}); fix or remove it.") from error
 
 
 def write_lines(path: Path, rows: list[Any]) -> None:
@@ -100,13 +105,17 @@ def write_lines(path: Path, rows: list[Any]) -> None:
 
 
 def read_lines(path: Path) -> list[Any]:
-    """The values of a file with one JSON value per line."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    """The values of a file with one JSON value per line, or an InputError that names the file."""
+    with explained(path, "make it again"):
+        return [parse_json(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
 def load_array(path: Path, *, mapped: bool = False) -> np.ndarray:
-    """The array of an .npy file, read whole or memory-mapped."""
-    array: np.ndarray = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+    """The array of an .npy file, read whole or memory-mapped, or an InputError that names a damaged file."""
+    with explained(path, "make it again"):
+        array: np.ndarray = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+        if not isinstance(array, np.ndarray):
+            raise InputError(f"{path} holds several arrays, not one; make it again.")
     return array
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tellapart.core.errors import InputError, Step
+from tellapart.core.explained import explained
 from tellapart.core.files import load_array, read_json
 
 
@@ -29,6 +30,8 @@ class FeatureStore:
         if not (self.folder / "features.json").is_file():
             raise InputError(f"No finished features at {self.folder}; extract them first.", Step("extract", "PACK"))
         self.facts: dict[str, Any] = read_json(self.folder / "features.json")
+        if not isinstance(self.facts, dict) or not {"kind", "width"} <= set(self.facts):
+            raise InputError(f"{self.folder / 'features.json'} does not describe features; extract them again.")
 
     @property
     def name(self) -> str:
@@ -53,7 +56,14 @@ class FeatureStore:
     @cached_property
     def values(self) -> np.ndarray:
         """All rows [rows, width] float16, memory-mapped."""
-        return np.memmap(self.folder / "values.f16", dtype=np.float16, mode="r").reshape(-1, self.width)
+        with explained(self.folder / "values.f16", "extract the features again"):
+            values = np.memmap(self.folder / "values.f16", dtype=np.float16, mode="r").reshape(-1, self.width)
+        if len(values) != int(self.offsets[-1]):
+            raise InputError(
+                f"{self.folder / 'values.f16'} has {len(values)} rows, but offsets.npy names {int(self.offsets[-1])}; "
+                "extract the features again."
+            )
+        return values
 
     @cached_property
     def boxes(self) -> np.ndarray | None:

@@ -16,7 +16,8 @@ A pack is all that a recipe needs. Opening it needs only numpy; large arrays sta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from tellapart.core.errors import InputError, Step
+from tellapart.core.explained import explained
 from tellapart.core.files import load_array, read_json, read_lines, save_array, write_json
 from tellapart.data.pack_types import Caption, Column, Detections, PackImage, Phrase, Split
 from tellapart.text.vocabulary import Vocabulary
@@ -46,6 +48,8 @@ class Pack:
                 Step("prepare", "SOURCE", out=self.folder),
             )
         self.manifest: dict[str, Any] = read_json(self.folder / "pack.json")
+        if not isinstance(self.manifest, dict):
+            raise InputError(f"{self.folder / 'pack.json'} does not describe a pack; prepare it again.")
         if self.manifest.get("format") != FORMAT:
             raise InputError(
                 f"{self.folder} has pack format {self.manifest.get('format')}, not {FORMAT}; prepare it again."
@@ -70,31 +74,32 @@ class Pack:
     @cached_property
     def images(self) -> list[PackImage]:
         """All images, by row."""
-        return [PackImage(**row) for row in read_lines(self.folder / "pictures.jsonl")]
+        with self._reading("pictures.jsonl") as path:
+            return [PackImage(**row) for row in read_lines(path)]
 
     @cached_property
     def captions(self) -> list[Caption]:
         """All captions, by row."""
-        rows = read_lines(self.folder / "captions.jsonl")
-        return [Caption(row["picture"], row["text"], tuple(row["words"]), row["split"]) for row in rows]
+        with self._reading("captions.jsonl") as path:
+            return [Caption(r["picture"], r["text"], tuple(r["words"]), r["split"]) for r in read_lines(path)]
 
     @cached_property
     def phrases(self) -> list[Phrase]:
         """Phrases of captions with their boxes."""
-        rows = self._optional_lines("phrases.jsonl")
-        return [
-            Phrase(r["caption"], r["first"], r["last"], _boxes(r["boxes"]), r["entity"], tuple(r["kinds"]))
-            for r in rows
-        ]
+        with self._reading("phrases.jsonl") as path:
+            return [
+                Phrase(r["caption"], r["first"], r["last"], _boxes(r["boxes"]), r["entity"], tuple(r["kinds"]))
+                for r in (read_lines(path) if path.is_file() else [])
+            ]
 
     @cached_property
     def detections(self) -> dict[int, Detections]:
         """Detections by image row; images without detections are absent."""
-        rows = self._optional_lines("detections.jsonl")
-        return {
-            r["picture"]: Detections(r["picture"], _boxes(r["boxes"]), tuple(r["scores"]), tuple(r["labels"]))
-            for r in rows
-        }
+        with self._reading("detections.jsonl") as path:
+            return {
+                r["picture"]: Detections(r["picture"], _boxes(r["boxes"]), tuple(r["scores"]), tuple(r["labels"]))
+                for r in (read_lines(path) if path.is_file() else [])
+            }
 
     @cached_property
     def tokens(self) -> np.ndarray:
@@ -165,9 +170,11 @@ class Pack:
         """The folder of the features of this name."""
         return self.folder / "features" / name
 
-    def _optional_lines(self, name: str) -> list[Any]:
-        path = self.folder / name
-        return read_lines(path) if path.is_file() else []
+    @contextlib.contextmanager
+    def _reading(self, name: str) -> Iterator[Path]:
+        """The path of a file of the pack; errors in reading it name it."""
+        with explained(self.folder / name, "prepare the pack again"):
+            yield self.folder / name
 
 
 def _boxes(rows: Sequence[Sequence[float]]) -> tuple[tuple[float, float, float, float], ...]:

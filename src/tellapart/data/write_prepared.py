@@ -18,7 +18,7 @@ from tellapart.data.readers.source import Skipped
 from tellapart.data.splits import CORPUS
 from tellapart.data.write_pack import write_pack
 from tellapart.text.rules import TextRules
-from tellapart.text.vocabulary import UNK, Vocabulary
+from tellapart.text.vocabulary import SPECIAL, UNK, Vocabulary
 
 
 def count_vocabulary(rules: TextRules, captions: Iterable[Caption], detections: Iterable[Detections]) -> Vocabulary:
@@ -34,7 +34,12 @@ def count_vocabulary(rules: TextRules, captions: Iterable[Caption], detections: 
         raise InputError(
             "No caption is in the train split, so there is no vocabulary; use `vocabulary='all'` or another `split`."
         )
-    return rules.build_vocabulary(chosen, always)
+    vocabulary = rules.build_vocabulary(chosen, always)
+    if len(vocabulary) == len(SPECIAL):
+        raise InputError(
+            f"No word occurs {rules.min_count} times, so there is no vocabulary; use a smaller `min_count`."
+        )
+    return vocabulary
 
 
 def drop_unusable_sentences(assembled: Assembled, rules: TextRules, vocabulary: Vocabulary) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tellapart.core.errors import InputError
+from tellapart.core.explained import explained
 from tellapart.core.types import Images
 from tellapart.features.backbones import BACKBONES
 from tellapart.features.extract import KINDS
@@ -54,7 +55,8 @@ class FeatureSpec:
 
 def run_spec(data: Mapping[str, Any], run: Path) -> FeatureSpec:
     """The spec of what a run with this data.json sees of an image; InputError if photos cannot be seen so."""
-    return feature_spec(run_features(data, run), run)
+    with explained(run / "data.json", "copy the run again from where it is whole, or train it again"):
+        return feature_spec(run_features(data, run), run)
 
 
 def feature_spec(features: Mapping[str, Any] | None, run: Path | str) -> FeatureSpec:

@@ -25,6 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
+from tellapart.core.explained import explained
 from tellapart.core.files import atomic_folder, atomic_path, read_json, write_json
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
@@ -40,6 +41,7 @@ from tellapart.runs.recipe import Recipe, Stage
 from tellapart.runs.registry import recipe_from_plain, to_plain
 from tellapart.text.vocabulary import Vocabulary
 
+DAMAGED = "copy the run again from where it is whole, or train it again"
 INSIDE = ("vision.", "backbone.")
 """Prefixes of the weights of a backbone inside a model."""
 
@@ -64,7 +66,19 @@ class Run:
 
 
 def build_model(stage: Stage, inputs: ModelInputs) -> nn.Module:
-    """The model that a stage describes, with its backbone if it has one."""
+    """The model that a stage describes, with its backbone if it has one; InputError if memory does not hold it."""
+    try:
+        return _built(stage, inputs)
+    except (RuntimeError, MemoryError) as error:  # torch has no class for it on a CPU
+        if isinstance(error, RuntimeError) and "alloc" not in str(error) and "memory" not in str(error):
+            raise
+        raise InputError(
+            f"The model of the stage '{stage.name}' does not fit into memory; make it smaller, with a smaller "
+            f"{stage.name}.model.embedding for example."
+        ) from error
+
+
+def _built(stage: Stage, inputs: ModelInputs) -> nn.Module:
     if stage.vision is not None:
         return with_vision(stage.vision, stage.model.build, inputs)
     model: nn.Module = stage.model.build(inputs)
@@ -91,7 +105,8 @@ def _backbone_metadata(model: nn.Module) -> dict[str, str] | None:
 
 def load_weights(model: nn.Module, path: Path) -> None:
     """Read weights into the model; those stored in fewer bits get the model's own precision."""
-    model.load_state_dict(renamed_weights(restore(load_file(path))))
+    with explained(path, DAMAGED):
+        model.load_state_dict(renamed_weights(restore(load_file(path))))
 
 
 def slim_run(folder: Path | str, out: Path, bits: int = 16) -> Path:
@@ -191,7 +206,11 @@ def read_recipe(folder: Path | str, objectives: bool = True) -> Recipe:
     folder = run_folder(folder)
     if not (folder / "recipe.json").is_file():
         raise InputError(f"{folder} is not a run folder: it has no recipe.json. Train a recipe to make one.")
-    return recipe_from_plain(read_json(folder / "recipe.json"), objectives)
+    with explained(folder / "recipe.json", DAMAGED):
+        recipe = recipe_from_plain(read_json(folder / "recipe.json"), objectives)
+        if not recipe.stages or not all(isinstance(stage, Stage) for stage in recipe.stages):
+            raise InputError(f"{folder / 'recipe.json'} has no stages; {DAMAGED}.")
+    return recipe
 
 
 def open_run(folder: Path | str, stage: str | None = None, device: torch.device | str = "cpu") -> Run:
@@ -209,7 +228,8 @@ def open_run(folder: Path | str, stage: str | None = None, device: torch.device 
         raise InputError(f"{folder} has no {weights.name}: its training has not finished. Resume it first.")
     data = read_json(folder / "data.json")
     vocabulary = Vocabulary.load(folder / "vocabulary.json")
-    model = build_model(described, inputs_for(vocabulary, data["features"], load_pretrained=False))
+    with explained(folder, DAMAGED):
+        model = build_model(described, inputs_for(vocabulary, data["features"], load_pretrained=False))
     load_weights(model, weights)
     return Run(folder, recipe, data, vocabulary, model.to(device).eval(), described)
 

@@ -14,6 +14,7 @@ from tellapart.core.errors import InputError
 from tellapart.search.ann import NEIGHBOURS, as_matrix, built, search
 from tellapart.search.store import Store
 from tellapart.search.table import quoted, under
+from tellapart.search.table_errors import table_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -130,7 +131,10 @@ class Searcher:
         self, query: np.ndarray, count: int = NEIGHBOURS, filters: Filters | None = None, exact: bool = False
     ) -> list[Found]:
         """The photos nearest to a vector [E] of length one, best first."""
-        filters = filters or Filters()
+        with table_errors(self.store.where):
+            return self._nearest(query, count, filters or Filters(), exact)
+
+    def _nearest(self, query: np.ndarray, count: int, filters: Filters, exact: bool) -> list[Found]:
         approximate = None if exact else built(self.store)
         if approximate is None and len(self.store) * self.store.about.width * 4 <= IN_MEMORY:
             return self._in_memory(query, count, filters)

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tellapart.core.errors import InputError, Step
+from tellapart.core.explained import explained
 from tellapart.images.folders import file_inside
 from tellapart.search.table import FACTS, TABLE, About, listed, quoted, schema
+from tellapart.search.table_errors import is_panic, table_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,15 +33,18 @@ class Store:
         about = (table.schema.metadata or {}).get(b"tellapart")
         if about is None:
             raise InputError(f"The table in {where} is not an index of tellapart; make an index elsewhere.")
-        self.about = About(**json.loads(about))
+        with explained(where, "make an index elsewhere"):
+            self.about = About(**json.loads(about))
 
     def __len__(self) -> int:
-        return int(self.table.count_rows())
+        with table_errors(self.where):
+            return int(self.table.count_rows())
 
     @property
     def version(self) -> int:
         """A number that grows with every change."""
-        return int(self.table.version)
+        with table_errors(self.where):
+            return int(self.table.version)
 
     def schema(self) -> pa.Schema:
         """The columns of the table."""
@@ -48,42 +53,50 @@ class Store:
     def add(self, rows: pa.Table) -> None:
         """Add rows whose paths are not in the table yet."""
         if rows.num_rows:
-            self.table.add(rows)
+            with table_errors(self.where):
+                self.table.add(rows)
 
     def put(self, rows: pa.Table) -> None:
         """Replace the rows with the same paths, except for edited captions: those in the table may be newer."""
         if rows.num_rows:
-            self.table.merge_insert("path").when_matched_update_all().execute(rows.drop_columns("edited"))
+            with table_errors(self.where):
+                self.table.merge_insert("path").when_matched_update_all().execute(rows.drop_columns("edited"))
 
     def delete(self, paths: Sequence[str]) -> None:
         """Delete the rows of these paths."""
         for first in range(0, len(paths), VALUES_PER_CONDITION):
-            self.table.delete(f"path IN {listed(paths[first : first + VALUES_PER_CONDITION])}")
+            with table_errors(self.where):
+                self.table.delete(f"path IN {listed(paths[first : first + VALUES_PER_CONDITION])}")
 
     def edit(self, path: str, caption: str | None) -> None:
         """Set the caption that a person wrote for a file; None returns to the generated one."""
-        if not self.table.update(where=f"path = {quoted(path)}", values={"edited": caption}).rows_updated:
+        with table_errors(self.where):
+            updated = self.table.update(where=f"path = {quoted(path)}", values={"edited": caption}).rows_updated
+        if not updated:
             raise InputError(f"{path} is not in the index {self.where}.")
 
     def edit_unless_changed(self, path: str, before: str | None, caption: str | None) -> None:
         """The same if the file still has the edited caption `before`; otherwise that one is newer."""
         still = "edited IS NULL" if before is None else f"edited = {quoted(before)}"
-        self.table.update(where=f"path = {quoted(path)} AND {still}", values={"edited": caption})
+        with table_errors(self.where):
+            self.table.update(where=f"path = {quoted(path)} AND {still}", values={"edited": caption})
 
     def edit_copies(self, content: str, caption: str | None) -> None:
         """Set the caption of every copy of a photo, including copies that are being indexed at this moment."""
         same = f"content = {quoted(content)}"
         other = "edited IS NOT NULL" if caption is None else f"(edited IS NULL OR edited != {quoted(caption)})"
         for _ in range(EDIT_ATTEMPTS):
-            self.table.checkout_latest()
-            self.table.update(where=same, values={"edited": caption})
-            if not self.table.count_rows(f"{same} AND {other}"):
-                return
+            with table_errors(self.where):
+                self.table.checkout_latest()
+                self.table.update(where=same, values={"edited": caption})
+                if not self.table.count_rows(f"{same} AND {other}"):
+                    return
 
     def batches(self, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
         """Columns of all rows (or of those that meet a condition) with `_rowid`, batch by batch."""
-        query = self.table.search().select(list(columns)).with_row_id(True)
-        yield from (query.where(where) if where else query).to_batches(8192)
+        with table_errors(self.where):
+            query = self.table.search().select(list(columns)).with_row_id(True)
+            yield from (query.where(where) if where else query).to_batches(8192)
 
     def row(self, path: str) -> dict[str, Any] | None:
         """All columns of a photo except its vector; None if it is not in the index."""
@@ -112,10 +125,11 @@ class Store:
         """
         for _ in range(COMPACT_ATTEMPTS):
             try:
-                self.table.optimize(cleanup_older_than=datetime.timedelta(hours=1))
+                with table_errors(self.where):
+                    self.table.optimize(cleanup_older_than=datetime.timedelta(hours=1))
                 return
-            except RuntimeError as error:  # LanceDB has no exception class for it
-                if "commit conflict" not in str(error):
+            except InputError as error:
+                if "keep writing" not in str(error):
                     raise
 
 
@@ -173,7 +187,9 @@ def _explained(where: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise
-    except (OSError, RuntimeError) as error:
+    except BaseException as error:
+        if not isinstance(error, OSError | RuntimeError) and not is_panic(error):
+            raise
         reason = getattr(error, "strerror", None) or str(error).split(", /")[0]
         raise InputError(f"No index can be at {where} ({reason}); fix that or choose another path.") from error
 

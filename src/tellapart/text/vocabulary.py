@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tellapart.core.errors import InputError
-from tellapart.core.files import write_text
+from tellapart.core.files import read_json, write_text
 
 PAD, START, END, UNK = 0, 1, 2, 3
 SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")
@@ -66,6 +66,9 @@ class Vocabulary:
     def load(cls, path: Path) -> Vocabulary:
         """The vocabulary that `save` wrote."""
         try:
-            return cls(tuple(json.loads(path.read_text(encoding="utf-8"))))
-        except (OSError, json.JSONDecodeError) as error:
-            raise InputError(f"Cannot read the vocabulary {path}: {error}. Prepare the data again.") from error
+            words = read_json(path)
+        except (OSError, InputError) as error:
+            raise InputError(f"Cannot read the vocabulary {path}: {error} Prepare the data again.") from error
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise InputError(f"The vocabulary {path} is not a list of words; prepare the data again.")
+        return cls(tuple(words))

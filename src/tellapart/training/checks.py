@@ -24,6 +24,8 @@ AVERAGES = ("epoch", "ema")
 
 def check_recipe(recipe: Recipe, pack: Pack) -> None:
     """Raise an InputError that names an invalid field and its valid values."""
+    if recipe.seed < 0:
+        raise InputError(f"seed={recipe.seed}: this must be at least 0.")
     has = {image.split for image in pack.images} | {caption.split for caption in pack.captions}
     for index, stage in enumerate(recipe.stages):
         _check_choices(stage)
@@ -31,6 +33,9 @@ def check_recipe(recipe: Recipe, pack: Pack) -> None:
         for name, number in _counts(stage).items():
             if number < 1:
                 raise InputError(f"{stage.name}.{name}={number}: this must be at least 1.")
+        for name, value in _amounts(stage).items():
+            if not 0 <= value < float("inf"):
+                raise InputError(f"{stage.name}.{name}={value:g}: this must be a number of at least 0.")
         for name, splits in (("sampling.split", stage.sampling.split), ("validation_split", stage.validation_split)):
             missing = [split for split in splits.split("+") if split not in has | {"all"}]
             if missing:
@@ -129,6 +134,19 @@ def _check_earlier(stage: Stage, before: tuple[Stage, ...]) -> None:
             f"{stage.name}.also_validated_by adds up losses, so it needs {stage.name}.evaluation=loss and "
             f"{stage.name}.monitor=loss, not {stage.evaluation} and {stage.monitor}."
         )
+
+
+def _amounts(stage: Stage) -> dict[str, float]:
+    return {
+        "optimiser.lr": stage.optimiser.lr,
+        "optimiser.weight_decay": stage.optimiser.weight_decay,
+        "optimiser.momentum": stage.optimiser.momentum,
+        "schedule.factor": stage.schedule.factor,
+        "schedule.warmup_steps": stage.schedule.warmup_steps,
+        "clip_norm": stage.clip_norm,
+        "clip_value": stage.clip_value,
+        "patience": stage.patience,
+    }
 
 
 def _counts(stage: Stage) -> dict[str, int]:

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from tellapart.core.errors import InputError
+from tellapart.core.json_text import BrokenJson, parse_json
 from tellapart.core.text_files import read_text
 
 UNKNOWN_SPLIT = ""
 """The source names no split; `data/splits.py` decides."""
 NO_NUMBER = -1
 """The caption has no id in the source."""
+LARGEST_DIGITS = 18
+"""Of an id that fits into 64 bits; a longer one counts as none."""
 
 
 @dataclass(frozen=True)
@@ -94,18 +97,20 @@ def whole_number(value: Any) -> int:
 
     >>> whole_number(7), whole_number("7"), whole_number("seven"), whole_number(None)
     (7, 7, -1, -1)
+    >>> whole_number(2**63)
+    -1
     """
     text = str(value)
-    return int(text) if text.isdecimal() else NO_NUMBER
+    return int(text) if text.isdecimal() and len(text) <= LARGEST_DIGITS else NO_NUMBER
 
 
 def read_json_text(path: Path, encoding: str = "utf-8") -> Any:
     """The value in a JSON file, or an InputError that names the broken line."""
     try:
-        return json.loads(read_text(path, encoding))
-    except json.JSONDecodeError as error:
+        return parse_json(read_text(path, encoding))
+    except BrokenJson as error:
         raise InputError(
-            f"{path}, line {error.lineno}, column {error.colno}: broken JSON ({error.msg}); fix or replace the file."
+            f"{path}, line {error.line}, column {error.column}: broken JSON ({error}); fix or replace the file."
         ) from error
 
 
@@ -117,9 +122,9 @@ def json_lines(path: Path, source: Source, encoding: str = "utf-8") -> Iterator[
             continue
         where = f"{path.name}, line {number}"
         try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            row, fault = None, f"broken JSON ({error.msg} at column {error.colno}); fix the line"
+            row = parse_json(line)
+        except BrokenJson as error:
+            row, fault = None, f"broken JSON ({error} at column {error.column}); fix the line"
         else:
             fault = "" if isinstance(row, dict) else "not a JSON object {…}; write one object per line"
         if fault:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.core.errors import InputError
+from tellapart.core.explained import explained
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.data.pack_types import PackImage
@@ -18,6 +19,7 @@ from tellapart.features.importers.tsv import TsvSource
 from tellapart.features.store_writer import Rows, StorePlan, StoreWriter
 
 UNIT = 64
+ADVICE = "fix it or make it again"
 
 SOURCES: dict[str, type[FileSource] | type[TsvSource] | type[Hdf5Source] | type[PrecompSource]] = {
     "files": FileSource,
@@ -43,11 +45,14 @@ def recognise(path: Path) -> str:
 
 def import_features(pack_folder: Path, path: Path, name: str = "", overwrite: bool = False) -> FeatureStore:
     """Import the features at `path` as `name`; a *_precomp folder creates the pack if there is none."""
-    source = SOURCES[recognise(path)](path)
+    with explained(path, ADVICE):
+        source = SOURCES[recognise(path)](path)
     if isinstance(source, PrecompSource) and not (pack_folder / "pack.json").is_file():
         source.make_pack(pack_folder)
     pack = Pack(pack_folder)
-    keys = match_keys(pack.images, source)
+    with explained(path, ADVICE):
+        keys = match_keys(pack.images, source)
+        counts = np.asarray([source.count(key) for key in keys], np.int64)
     facts = {
         "kind": source.kind,
         "width": source.width,
@@ -56,7 +61,6 @@ def import_features(pack_folder: Path, path: Path, name: str = "", overwrite: bo
         "flipped": False,
         "source": _state(path),
     }
-    counts = np.asarray([source.count(key) for key in keys], np.int64)
     if len(counts) and counts.min() == 0:
         raise InputError(f"{path} has no rows for image {pack.images[int(counts.argmin())].id}; make them again.")
     plan = StorePlan(facts, counts, UNIT, boxes=source.has_boxes, detections=source.has_detections)
@@ -65,7 +69,10 @@ def import_features(pack_folder: Path, path: Path, name: str = "", overwrite: bo
         for unit in range(plan.units):
             if unit not in writer.finished:
                 images = plan.images_of(unit).tolist()
-                writer.write(unit, _rows(source, [keys[i] for i in images], [pack.images[i] for i in images]))
+                with explained(path, ADVICE):
+                    rows = _rows(source, [keys[i] for i in images], [pack.images[i] for i in images])
+                    _check_counts(rows, int(counts[images].sum()), source)
+                writer.write(unit, rows)
         return writer.finish()
     finally:
         writer.close()
@@ -87,8 +94,21 @@ def _rows(source: FeatureSource, keys: list[str], images: list[PackImage]) -> Ro
             raise InputError(f"{source.path} has boxes for some images but none for {missing[0]}; make them again.")
         boxes = np.concatenate([box_fractions(one, image, source.path) for one, image in zip(found, images)])
     return Rows(
-        np.concatenate([one.values for one in found]),
+        np.concatenate([np.asarray(one.values).astype(np.float32, casting="same_kind") for one in found]),
         boxes,
         np.concatenate([one.scores for one in found if one.scores is not None]) if source.has_detections else None,
         np.concatenate([one.labels for one in found if one.labels is not None]) if source.has_detections else None,
     )
+
+
+def _check_counts(rows: Rows, count: int, source: FeatureSource) -> None:
+    """Raise an InputError unless there is one feature row, box, score and label for each of `count` rows."""
+    shape = (count, source.width)
+    if rows.values.shape != shape:
+        raise InputError(
+            f"{source.path} has features of shape {rows.values.shape} where {shape} are expected; {ADVICE}."
+        )
+    for name in ("boxes", "scores", "labels"):
+        values = getattr(rows, name)
+        if values is not None and len(values) != count:
+            raise InputError(f"{source.path} has {len(values)} {name} for {count} rows of features; {ADVICE}.")

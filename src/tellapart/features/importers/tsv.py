@@ -59,7 +59,9 @@ class TsvSource:
             raise InputError(f"{path} is empty; give a TSV with one image per line.")
         self._layout = LAYOUTS[columns]
         self.has_detections = columns == 10
-        first = next(key for key, rows in self._rows.items() if rows)
+        first = next((key for key, rows in self._rows.items() if rows), None)
+        if first is None:
+            raise InputError(f"{path} has no boxes on any line; make it again.")
         self.width = 0
         found = self.read(first)
         self.width = found.values.shape[1]
