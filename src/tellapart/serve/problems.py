@@ -10,26 +10,37 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from tellapart.core.disk_errors import unwritable
 from tellapart.core.errors import InputError
 from tellapart.images.opening import UnreadableImage
+from tellapart.search.table_errors import UnwritableIndex
 from tellapart.serve.library import InvalidQuery, UnknownPhoto
 from tellapart.serve.schemas import Problem
 from tellapart.serve.uploads import RejectedUpload, UploadTooLarge
 
 ADDRESS_PROBLEMS = {404: "This address does not exist.", 405: "This address does not accept this method."}
+FULL = "The server cannot write to its disk, which is full or read-only; nothing was changed."
 LOG = logging.getLogger(__name__)
 STATUS: dict[type[InputError], int] = {InvalidQuery: 400, UnknownPhoto: 404, UploadTooLarge: 413, RejectedUpload: 415}
 """Errors whose messages are safe to send; other messages may name files of the machine."""
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 408, 413, 415, 421, 422, 503)
+    status: {"model": Problem} for status in (400, 401, 403, 404, 408, 413, 415, 421, 422, 429, 503, 507)
 }
 
 
 def add_problem_handlers(app: FastAPI) -> None:
     """Answer every error with a `Problem`."""
     app.add_exception_handler(InputError, _input_problem)
+    app.add_exception_handler(OSError, _disk_problem)
     app.add_exception_handler(RequestValidationError, _validation_problem)
     app.add_exception_handler(HTTPException, _http_problem)
+
+
+async def _disk_problem(request: Request, error: Exception) -> JSONResponse:
+    LOG.warning("%s: %s", request.url.path, error)
+    if unwritable(error):
+        return JSONResponse({"detail": FULL}, 507)
+    return JSONResponse({"detail": "The server cannot read or write a file now; its terminal shows which."}, 503)
 
 
 async def _input_problem(request: Request, error: Exception) -> JSONResponse:
@@ -37,6 +48,8 @@ async def _input_problem(request: Request, error: Exception) -> JSONResponse:
     if status is not None:
         return JSONResponse({"detail": str(error)}, status)
     LOG.warning("%s: %s", request.url.path, error)
+    if isinstance(error, UnwritableIndex):
+        return JSONResponse({"detail": FULL}, 507)
     if isinstance(error, UnreadableImage):
         return JSONResponse({"detail": "The file of this photo cannot be read; update the index."}, 404)
     return JSONResponse({"detail": "The server cannot do this; its terminal shows the reason."}, 400)
