@@ -13,6 +13,7 @@ from tellapart.core.errors import InputError
 from tellapart.serve.access import AccessMiddleware, AccessRules
 from tellapart.serve.server import ServerSettings, open_server
 from tellapart.serve.work_queue import WorkQueue
+from tellapart.serve.wrong_tokens import ADDRESSES, SECONDS, TRIES, WrongTokens
 
 TOKEN = "abcdefghijkl"
 
@@ -107,3 +108,69 @@ def test_invalid_settings_name_the_argument(name: str, value: Any) -> None:
 def test_a_missing_index() -> None:
     with pytest.raises(InputError, match="nowhere"):
         open_server("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://127.0.0.1:8000", 200),
+        ("http://evil.example", 403),
+        ("http://127.0.0.1:9000", 403),
+        ("http://127.0.0.1", 403),
+        ("http://127.0.0.1:8000.evil.example", 403),
+        ("null", 403),
+        ("", 403),
+    ],
+)
+def test_only_the_servers_own_pages_send_changes(origin: str, status: int) -> None:
+    visitor = client(AccessRules())
+    assert visitor.post("/api/describe", headers={"origin": origin}).status_code == status
+    assert visitor.get("/", headers={"origin": origin}).status_code == 200
+
+
+def test_default_ports_and_proxies_are_the_same_origin() -> None:
+    plain = client(AccessRules(), "http://photos.example")
+    assert plain.post("/api/describe", headers={"origin": "http://photos.example"}).status_code == 200
+    assert plain.post("/api/describe", headers={"origin": "http://photos.example:80"}).status_code == 200
+    behind = {"origin": "https://outside.example", "x-forwarded-host": "outside.example"}
+    assert plain.post("/api/describe", headers=behind).status_code == 200
+
+
+def test_wrong_tokens_are_limited() -> None:
+    visitor = client(AccessRules(TOKEN))
+    for _ in range(TRIES):
+        assert visitor.get("/", headers={"authorization": "Bearer wrongwrong12"}).status_code == 401
+    rejected = visitor.get("/", headers={"authorization": f"Bearer {TOKEN}"})
+    assert rejected.status_code == 429 and 0 < int(rejected.headers["retry-after"]) <= 60
+    assert visitor.get("/", params={"token": TOKEN}).status_code == 429
+    assert visitor.get("/").status_code == 401  # the page with the form
+    rules = AccessRules(TOKEN)
+    signed_in = {"cookie": f"{rules.cookie_name}={rules.cookie_value}"}
+    assert visitor.get("/", headers=signed_in).status_code == 200
+
+
+def test_wrong_tokens_are_forgotten_and_counted_by_network() -> None:
+    now = [0.0]
+    wrong = WrongTokens(lambda: now[0])
+    for number in range(TRIES):
+        wrong.add(f"2001:db8::{number:x}")
+    assert wrong.wait("2001:db8::ffff") == SECONDS and wrong.wait("2001:db9::1") == 0
+    now[0] = SECONDS - 1
+    assert wrong.wait("2001:db8::1") == 1
+    now[0] = SECONDS
+    assert wrong.wait("2001:db8::1") == 0
+    for number in range(ADDRESSES + 5):
+        wrong.add(str(number))
+    assert len(wrong._times) == ADDRESSES
+
+
+def test_head_is_answered_as_get_without_a_body() -> None:
+    visitor = client(AccessRules())
+    whole, head = visitor.get("/"), visitor.head("/")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == whole.headers["content-length"]
+    assert client(AccessRules(TOKEN)).head("/").status_code == 401
+
+
+def test_a_content_length_of_many_digits_is_too_large() -> None:
+    assert client(AccessRules()).post("/api/describe", headers={"content-length": "9" * 5000}).status_code == 413

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import secrets
 import time
 from collections.abc import MutableMapping
@@ -16,9 +17,13 @@ from urllib.parse import parse_qs
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tellapart.serve.wrong_tokens import WrongTokens
+
 DESCRIBE = "/api/describe"
 """The only route that accepts large bodies."""
 SMALL_BODY = 64 * 1024
+DIGITS = 18
+"""Of a content length that is worth reading as a number."""
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -59,6 +64,7 @@ class AccessMiddleware:
 
     def __init__(self, app: ASGIApp, rules: AccessRules) -> None:
         self.app, self.rules = app, rules
+        self.wrong_tokens = WrongTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -66,37 +72,61 @@ class AccessMiddleware:
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
 
+        only_head = scope["method"] == "HEAD"
+        if only_head:  # answered as GET is, without the body
+            scope = {**scope, "method": "GET"}
+
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 extra = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
                 message = {**message, "headers": [*message.get("headers", []), *extra]}
+            elif only_head:
+                message = {**message, "body": b""}
             await send(message)
 
         if not self._is_known_host(headers.get("host", "")):
             await _send_problem(
                 send_with_headers, 421, "The server does not answer to this host name; use the address it printed."
             )
-        elif scope["method"] not in ("GET", "HEAD") and headers.get("sec-fetch-site") == "cross-site":
+        elif scope["method"] != "GET" and _from_another_site(headers):
             await _send_problem(send_with_headers, 403, "Other sites cannot send changes or uploads.")
-        elif self.rules.token and not self._has_token(headers):
-            await self._sign_in(scope, send_with_headers)
+        elif self.rules.token and not self._has_cookie(headers):
+            await self._with_token(scope, headers, receive, send_with_headers)
         else:
-            max_bytes = self.rules.upload_bytes + SMALL_BODY if scope["path"] == DESCRIBE else SMALL_BODY
-            length = headers.get("content-length", "0")
-            if length.isdecimal() and int(length) > max_bytes:
-                await _send_problem(send_with_headers, 413, _too_large(max_bytes))
-            else:
-                await self.app(scope, self._limited(receive, max_bytes), send_with_headers)
+            await self._answer(scope, headers, receive, send_with_headers)
+
+    async def _with_token(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> None:
+        """Answer a request without a cookie: by its token, or with a request to sign in."""
+        given = _given_token(scope, headers)
+        address = (scope.get("client") or ("", 0))[0]
+        if given and (wait := self.wrong_tokens.wait(address)):
+            detail = f"Too many wrong tokens; try again in {wait:.0f} seconds."
+            await _send_problem(send, 429, detail, (b"retry-after", str(math.ceil(wait)).encode()))
+        elif given and not _equal(given, self.rules.token):
+            self.wrong_tokens.add(address)
+            await self._sign_in(scope, send, "This token is wrong.")
+        elif not given:
+            await self._sign_in(scope, send, "The server printed the token when it started.")
+        elif "authorization" in headers:
+            await self._answer(scope, headers, receive, send)
+        else:
+            await self._set_cookie(scope, send)
+
+    async def _answer(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> None:
+        """Answer a request that may be sent, unless its body is too large."""
+        max_bytes = self.rules.upload_bytes + SMALL_BODY if scope["path"] == DESCRIBE else SMALL_BODY
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and (len(length) > DIGITS or int(length) > max_bytes):
+            await _send_problem(send, 413, _too_large(max_bytes))
+        else:
+            await self.app(scope, self._limited(receive, max_bytes), send)
 
     def _is_known_host(self, host: str) -> bool:
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
         return not self.rules.hosts or name.lower() in self.rules.hosts
 
-    def _has_token(self, headers: dict[str, str]) -> bool:
-        """Whether the Authorization header or the cookie proves the token."""
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and _equal(given.strip(), self.rules.token):
-            return True
+    def _has_cookie(self, headers: dict[str, str]) -> bool:
+        """Whether the cookie proves the token. Its value has 256 bits: nobody can guess it."""
         try:
             cookies = SimpleCookie(headers.get("cookie", ""))
         except CookieError:
@@ -104,16 +134,15 @@ class AccessMiddleware:
         cookie = cookies.get(self.rules.cookie_name)
         return cookie is not None and _equal(cookie.value, self.rules.cookie_value)
 
-    async def _sign_in(self, scope: Scope, send: Send) -> None:
-        """Turn the token in the page's address into a cookie and redirect to the address without it."""
-        if scope["path"] != "/":
-            await _send_problem(send, 401, "Send the header `Authorization: Bearer TOKEN`, or sign in on the page.")
-            return
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if not _equal(given, self.rules.token):
-            message = "This token is wrong." if given else "The server printed the token when it started."
+    async def _sign_in(self, scope: Scope, send: Send, message: str) -> None:
+        """Ask for the token."""
+        if scope["path"] == "/":
             await _send(send, 401, (SIGN_IN % message).encode(), "text/html; charset=utf-8")
-            return
+        else:
+            await _send_problem(send, 401, "Send the header `Authorization: Bearer TOKEN`, or sign in on the page.")
+
+    async def _set_cookie(self, scope: Scope, send: Send) -> None:
+        """Turn the token in the page's address into a cookie and redirect to the address without it."""
         secure = "; Secure" if scope.get("scheme") == "https" else ""
         cookie = f"{self.rules.cookie_name}={self.rules.cookie_value}; Path=/; HttpOnly; SameSite=Strict{secure}"
         await _send(send, 303, b"", "text/plain", (b"location", b"/"), (b"set-cookie", cookie.encode()))
@@ -140,6 +169,27 @@ class AccessMiddleware:
         return limited
 
 
+def _given_token(scope: Scope, headers: dict[str, str]) -> str:
+    """The token in the Authorization header, or in the address of the page; empty for none."""
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return given.strip()
+    return parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0] if scope["path"] == "/" else ""
+
+
+def _from_another_site(headers: dict[str, str]) -> bool:
+    """Whether a page of another site sends this request. Every browser names the origin of a request that changes
+    something; a program that is no browser sends none."""
+    if headers.get("sec-fetch-site") == "cross-site":
+        return True
+    if "origin" not in headers:
+        return False
+    own = {headers.get(name, "").lower() for name in ("host", "x-forwarded-host")} - {""}
+    scheme, _, place = headers["origin"].lower().partition("://")
+    port = {"http": ":80", "https": ":443"}.get(scheme, "")
+    return not {place, place.removesuffix(port) if port else place, f"{place}{port}"} & own
+
+
 def _equal(given: str, expected: str) -> bool:
     return secrets.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode())
 
@@ -148,8 +198,8 @@ def _too_large(max_bytes: int) -> str:
     return f"The request is larger than {max_bytes / 1e6:.2g} MB; send a smaller photo."
 
 
-async def _send_problem(send: Send, status: int, detail: str) -> None:
-    await _send(send, status, json.dumps({"detail": detail}).encode(), "application/json")
+async def _send_problem(send: Send, status: int, detail: str, *headers: tuple[bytes, bytes]) -> None:
+    await _send(send, status, json.dumps({"detail": detail}).encode(), "application/json", *headers)
 
 
 async def _send(send: Send, status: int, body: bytes, media_type: str, *headers: tuple[bytes, bytes]) -> None:
