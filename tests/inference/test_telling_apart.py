@@ -9,8 +9,8 @@ import torch
 
 from evidence_world import VOCABULARY, WORDS, VectorJudge, evidence
 from tellapart.core.types import Encoded
-from tellapart.inference.proposals import Proposals, join_proposals
-from tellapart.inference.telling_apart import FLUENCY, SOFTER, Surroundings, choose, differing_words, guide, is_true
+from tellapart.inference.proposals import Proposals, join_proposals, replaced
+from tellapart.inference.telling_apart import FLUENCY, Surroundings, choose, differing_words, guide, is_true
 from tellapart.inference.word_evidence import WordEvidence, read_evidence, truth_features
 from tellapart.models.decoding import Decoded
 from tellapart.text.vocabulary import END, PAD
@@ -78,7 +78,7 @@ def test_the_choice_is_true_distinct_and_fluent() -> None:
     choice = choose(given, VectorJudge(), around, 0.5, known)  # type: ignore[arg-type]
     assert choice.chosen.tolist() == [3] and choice.distinct.tolist() == [True] and not choice.confused.any()
     caption = unit(1, 1, 0, 0)
-    scores = SOFTER * 10 * torch.cat([own @ caption.T, other @ caption.T]).flatten()
+    scores = 10 * torch.cat([own @ caption.T, other @ caption.T]).flatten()
     assert float(choice.posterior[0]) == pytest.approx(float(scores.softmax(0)[0]), abs=1e-5)
 
 
@@ -92,7 +92,7 @@ def test_value_against_a_loop() -> None:
         values = []
         for text, chance in captions:
             vector = judge.encode_captions([text]).vectors
-            mine, theirs = (SOFTER * 10 * float(image @ vector.T) for image in (own, other))
+            mine, theirs = (10 * float(image @ vector.T) for image in (own, other))
             posterior = mine - math.log(math.exp(mine) + math.exp(theirs))
             values.append((1 - weight) * FLUENCY * chance / (len(text.split()) + 1) + weight * posterior)
         found = choose(given, judge, around, weight, known)  # type: ignore[arg-type]
@@ -114,6 +114,15 @@ def test_the_plain_caption_may_be_distinct_though_no_caption_passes() -> None:
     around = Surroundings(Encoded(own), Encoded(other), torch.tensor([[0]]))
     choice = choose(proposals([("a dog", -2.0), ("a sofa", -1.0)]), VectorJudge(), around, 0.5, known)  # type: ignore[arg-type]
     assert choice.chosen.tolist() == [0] and choice.distinct.tolist() == [True] and not choice.confused.any()
+
+
+def test_replaced_captions_keep_their_length() -> None:
+    long, short = proposals([("a dog on a sofa", -4.0), ("a dog", -2.0)]), proposals([("a sofa", -1.0)])
+    found = replaced(long.decoded, torch.tensor([0]), short.decoded)
+    assert [VOCABULARY.decode(row) for row in found.tokens.tolist()] == ["a sofa", "a dog"]
+    assert found.log_probability.tolist() == [-1.0, -2.0]
+    again = replaced(short.decoded, torch.tensor([0]), long.decoded.select(torch.tensor([0])))
+    assert VOCABULARY.decode(again.tokens[0].tolist()) == "a dog on a sofa"
 
 
 def test_differing_words_name_the_neighbours_that_show_less() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,8 +17,8 @@ from tellapart.inference.confidence import confidences
 from tellapart.inference.distinctive import distinctive_captions
 from tellapart.inference.feature_spec import FeatureSpec, run_spec
 from tellapart.inference.judge import Judge
-from tellapart.inference.proposals import join_proposals
-from tellapart.inference.telling_apart import STRENGTHS, Surroundings, choose, differing_words, guide
+from tellapart.inference.proposals import join_proposals, replaced
+from tellapart.inference.telling_apart import STRENGTHS, Choice, Surroundings, choose, differing_words, guide
 from tellapart.inference.word_evidence import WordEvidence
 from tellapart.models.captioners.r2m import R2MModel
 from tellapart.models.decoding import Constraints, Decoded, bad_endings, beams
@@ -107,21 +106,16 @@ class CaptionGenerator:
         self, images: Images, judge: Judge, around: Surroundings, beam: int = GUIDED_BEAM, weight: float = 0.5
     ) -> GeneratedCaptions:
         """True captions that tell each image apart from its neighbours, scored by a judge (see `telling_apart`)."""
-        evidence, beam = judge.evidence, beam or GUIDED_BEAM
-        state = self.captioner.start(images)
-        plain = self.plain(images, state=state)
-        parts = [plain, *self._proposed(images, state, around, evidence, beam)]
-        proposals = join_proposals(parts, len(images), self.run.vocabulary)
-        choice = choose(proposals, judge, around, weight, evidence)
-        decoded, likeliest = proposals.select(choice.chosen), self._texts(plain)
-        texts = self._texts(decoded)
+        evidence = judge.evidence
+        plain, decoded, choice = self._apart(images, judge, around, beam or GUIDED_BEAM, weight)
+        texts, likeliest = self._texts(decoded), self._texts(plain)
         confused = [row.nonzero().squeeze(1).tolist() for row in choice.confused]
         everyone = list(range(around.neighbours.shape[1]))
         if evidence is None:
             differing = [_new_words(text, old, everyone, some) for text, old, some in zip(texts, likeliest, confused)]
         else:
-            near = around.among.vectors[around.neighbours]  # [I, M, E]
-            differing = [differing_words(evidence, *one) for one in zip(texts, around.own.vectors, near)]
+            vectors = around.among.vectors[around.neighbours]  # [I, M, E]
+            differing = [differing_words(evidence, *one) for one in zip(texts, around.own.vectors, vectors)]
         generated = GeneratedCaptions(
             texts,
             decoded,
@@ -134,27 +128,64 @@ class CaptionGenerator:
         )
         return with_confidence(generated, judge, around.own)
 
+    def _apart(
+        self, images: Images, judge: Judge, around: Surroundings, beam: int, weight: float
+    ) -> tuple[Decoded, Decoded, Choice]:
+        """The plain captions, the chosen ones, and the choice; a stronger search follows where the first fails."""
+        evidence, state = judge.evidence, self.captioner.start(images)
+        plain = self.plain(images, state=state)
+        decoded = plain
+        choice: Choice | None = None
+        rows = torch.arange(len(images), device=plain.tokens.device)  # images that nothing sets apart so far
+        for strength in STRENGTHS if evidence is not None else STRENGTHS[:1]:
+            near = around.select(rows)
+            searched = self._guided(images.select(rows), _at(state, rows), near, evidence, strength, beam)
+            proposals = join_proposals([plain.select(rows), searched], len(rows), self.run.vocabulary)
+            found = choose(proposals, judge, near, weight, evidence)
+            better = torch.ones_like(found.distinct) if choice is None else found.distinct
+            decoded = replaced(decoded, rows[better], proposals.select(found.chosen).select(better))
+            choice = found if choice is None else choice.replaced(rows[better], found.select(better))
+            rows = (~choice.distinct).nonzero().squeeze(1)
+            if not len(rows):
+                break
+        assert choice is not None
+        return plain, decoded, choice
+
     def plain(self, images: Images, beam: int = BEAM, state: State | None = None) -> Decoded:
         """The likeliest caption of each image, by beam search; state: the captioner's, if it has started."""
         found = beams(self.captioner, images, beam, max_words=MAX_WORDS, constraints=self.constraints, state=state)
         return found.select(torch.arange(len(images), device=found.tokens.device) * beam)
 
-    def _proposed(
-        self, images: Images, state: State, around: Surroundings, evidence: WordEvidence | None, beam: int
-    ) -> Iterator[Decoded]:
-        """Beams without a guide and, where the judge sees words, with guides of several strengths."""
+    def _guided(
+        self,
+        images: Images,
+        state: State,
+        around: Surroundings,
+        evidence: WordEvidence | None,
+        strength: float,
+        beam: int,
+    ) -> Decoded:
+        """A beam of captions, guided with this strength where the judge sees words."""
         constraints = replace(self.constraints, no_repeat=2)
-        preferred = None if evidence is None else guide(evidence, around, self.run.vocabulary)
-        for strength in STRENGTHS if preferred is not None else (0.0,):
-            one = strength * preferred if preferred is not None and strength else None
-            with fast_products(state[next(iter(state))].device):
-                found = beams(
-                    self.captioner, images, beam, max_words=MAX_WORDS, constraints=constraints, guide=one, state=state
-                )
-            yield found
+        preferred = None if evidence is None else strength * guide(evidence, around, self.run.vocabulary)
+        with fast_products(around.neighbours.device):
+            return beams(
+                self.captioner,
+                images,
+                beam,
+                max_words=MAX_WORDS,
+                constraints=constraints,
+                guide=preferred,
+                state=state,
+            )
 
     def _texts(self, decoded: Decoded) -> list[str]:
         return [self.run.vocabulary.decode(row) for row in decoded.tokens.tolist()]
+
+
+def _at(state: State, rows: Tensor) -> State:
+    """The states of some images before the first word."""
+    return {name: value[rows] for name, value in state.items()}
 
 
 def with_confidence(captions: GeneratedCaptions, judge: Judge, own: Encoded) -> GeneratedCaptions:

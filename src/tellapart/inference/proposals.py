@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tellapart.models.decoding import Decoded
-from tellapart.text.function_words import repeats_itself
+from tellapart.text.function_words import repeats_itself, wrong_article
 from tellapart.text.vocabulary import Vocabulary
 
 
@@ -20,7 +20,7 @@ class Proposals:
 
     decoded: Decoded  # [I * K] rows, image by image
     texts: list[list[str]]  # [I][K]
-    usable: Tensor  # [I, K] bool: no duplicate, not empty, names nothing twice
+    usable: Tensor  # [I, K] bool: no duplicate, not empty, names nothing twice, articles fit
 
     @property
     def each(self) -> int:
@@ -40,6 +40,19 @@ class Proposals:
     def select(self, chosen: Tensor) -> Decoded:
         """Caption `chosen[i]` of each image i."""
         return self.decoded.select(torch.arange(len(chosen), device=chosen.device) * self.each + chosen)
+
+
+def replaced(decoded: Decoded, rows: Tensor, other: Decoded) -> Decoded:
+    """Captions with those at `rows` replaced by others."""
+    longest = max(decoded.tokens.shape[1], other.tokens.shape[1])
+    one, two = _padded(decoded, longest), _padded(other, longest)
+    tokens, chance = one.tokens.clone(), one.log_probability.clone()
+    tokens[rows], chance[rows] = two.tokens, two.log_probability
+    if one.attention is None or two.attention is None:
+        return Decoded(tokens, chance)
+    attention = one.attention.clone()
+    attention[rows] = two.attention
+    return Decoded(tokens, chance, attention)
 
 
 def join_proposals(parts: Sequence[Decoded], images: int, vocabulary: Vocabulary) -> Proposals:
@@ -67,7 +80,10 @@ def _usable(captions: list[str]) -> list[bool]:
     marks = []
     for number, caption in enumerate(captions):
         words = caption.split()
-        marks.append(number == 0 or (bool(words) and caption not in seen and not repeats_itself(words)))
+        marks.append(
+            number == 0
+            or (bool(words) and caption not in seen and not repeats_itself(words) and not wrong_article(words))
+        )
         seen.add(caption)
     return marks
 

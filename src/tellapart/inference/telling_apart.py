@@ -32,15 +32,13 @@ from tellapart.inference.word_evidence import WordEvidence, word_rows
 from tellapart.text.function_words import content_words, is_content
 from tellapart.text.vocabulary import Vocabulary
 
-STRENGTHS = (1.0,)
-"""Nats per deviation, one search each."""
+STRENGTHS = (1.0, 2.0)
+"""Nats per deviation. The second search is for images that the first did not set apart."""
 MOST_CONTRAST = 2.0
 SUPPORTED = 1.0
 """Deviations from which an image supports a word."""
-FLUENCY = 1.5
+FLUENCY = 2.0
 """How much one nat per word counts against one nat of ln p(I|c), at weight 0.5."""
-SOFTER = 0.6
-"""Factor of the judge's scale: it is trained to be surer than another judge would be."""
 APART = 1.0
 """Deviations by which a neighbour must show less of a word for the word to set the image apart from it."""
 
@@ -53,6 +51,10 @@ class Surroundings:
     among: Encoded  # [A]
     neighbours: Tensor  # [I, M] rows of `among`
 
+    def select(self, rows: Tensor) -> Surroundings:
+        """Those of some images."""
+        return Surroundings(self.own.select(rows), self.among, self.neighbours[rows])
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -62,6 +64,17 @@ class Choice:
     posterior: Tensor  # [I] p(I|c) of the chosen
     distinct: Tensor  # [I] bool
     confused: Tensor  # [I, M] bool: neighbours that the matcher finds as good as the image, or better
+
+    def replaced(self, rows: Tensor, other: Choice) -> Choice:
+        """With the values of another choice at `rows`."""
+        parts = [value.clone() for value in (self.chosen, self.posterior, self.distinct, self.confused)]
+        for part, value in zip(parts, (other.chosen, other.posterior, other.distinct, other.confused)):
+            part[rows] = value
+        return Choice(*parts)
+
+    def select(self, rows: Tensor) -> Choice:
+        """Those of some images."""
+        return Choice(self.chosen[rows], self.posterior[rows], self.distinct[rows], self.confused[rows])
 
 
 def guide(evidence: WordEvidence, around: Surroundings, vocabulary: Vocabulary) -> Tensor:
@@ -79,7 +92,7 @@ def choose(
 ) -> Choice:
     """The best true proposal of each image, or the plain one where nothing true sets the image apart."""
     scores = _scores(proposals, judge, around)  # [I, K, 1 + M]
-    posterior = functional.log_softmax(SOFTER * scores, 2)[:, :, 0]  # [I, K] ln p(I|c)
+    posterior = functional.log_softmax(scores, 2)[:, :, 0]  # [I, K] ln p(I|c)
     fluency = FLUENCY * proposals.log_probability / proposals.words
     usable = proposals.usable
     if evidence is not None:

@@ -52,3 +52,17 @@ def repeats_itself(words: Sequence[str]) -> bool:
     named = [noun_lemma(word) for word in words if word.isalpha() and word not in FUNCTION_WORDS]
     pairs = [pair for pair in pairwise(words) if not set(pair) <= LINKS]
     return len(set(named)) < len(named) or len(set(pairs)) < len(pairs)
+
+
+def wrong_article(words: Sequence[str]) -> bool:
+    """Whether "a" stands before a vowel or "an" before a consonant. Words like "hour" and "unicorn" are exempt.
+
+    >>> [wrong_article(text.split()) for text in ("a animal", "an animal", "an dog", "a unicorn")]
+    [True, False, True, False]
+    """
+    for article, word in pairwise(words):
+        vowel = word[0] in "aeio" or (word[0] == "u" and not word.startswith(("uni", "use", "ute", "uk")))
+        exempt = word.startswith(("hour", "honest", "one", "eu", "ewe"))
+        if not exempt and ((article == "a" and vowel) or (article == "an" and not vowel)):
+            return True
+    return False
