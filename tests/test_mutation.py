@@ -22,7 +22,7 @@ def f(x: "int | None", flag: bool = True) -> "int | None":
         raise ValueError(f"not {x - 1}")
     if x.is_cuda and x > 7:
         return x - 100
-    return -x + max(x, WIDTH) if flag and x else 2.5
+    return -x + max(x, WIDTH) if flag and x else 2.5 + ~x
 '''
 
 
@@ -38,7 +38,9 @@ def test_changes_of_a_small_file(tmp_path: Path) -> None:
             "Lt -> Gt",
             "0 -> 1",
             "Add -> Sub",
+            "Add -> Sub",
             "drop USub",
+            "drop Invert",
             "max -> min",
             "And -> Or",
             "2.5 -> 5.0",
@@ -49,6 +51,7 @@ def test_changes_of_a_small_file(tmp_path: Path) -> None:
     texts = {mutant.kind: mutant.source() for mutant in mutants_of(path, "small")}
     assert "if x <= 0" in texts["Lt -> LtE"] and "min(x, WIDTH)" in texts["max -> min"]
     assert "flag or x" in texts["And -> Or"] and "+x + max" in texts["drop USub"]
+    assert "2.5 + ~~x" in texts["drop Invert"]
 
 
 def test_most_modules_with_mutants_have_tests() -> None:

@@ -26,11 +26,14 @@ def main() -> None:
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many seconds")
     parser.add_argument("--limit", type=float, default=300, help="seconds for the tests of one mutant")
+    parser.add_argument("--only", default="", help="only mutants whose name has this text, known or not")
     parser.add_argument("--again", action="store_true", help="run the survivors of FILE again, and nothing else")
     options = parser.parse_args()
     known = read_results(options.results)
     chosen = [one for one in sampled(options.sample, options.seed) if one.module.split(".")[1] in options.packages]
-    if options.again:
+    if options.only:
+        pending = [one for one in chosen if options.only in one.key]
+    elif options.again:
         pending = [one for one in chosen if known.get(one.key) == SURVIVED]
     else:
         pending = [one for one in chosen if one.key not in known]
@@ -65,13 +68,25 @@ def read_results(path: Path) -> dict[str, str]:
     return {line["mutant"]: line["verdict"] for line in lines}
 
 
+def equivalent() -> set[str]:
+    """Mutants that were found to change nothing that counts."""
+    lines = (Path(__file__).parent / "equivalent.txt").read_text().splitlines()
+    return {line.partition(" | ")[0] for line in lines if not line.startswith("#")}
+
+
 def summarise(verdicts: dict[str, str]) -> None:
-    """Print the share killed, by package and in all."""
+    """Print the share killed, by package and in all, with and without equivalent mutants."""
+    same = equivalent()
     for package in (*PACKAGES, ""):
-        own = [verdict for key, verdict in verdicts.items() if key.startswith(f"tellapart.{package}")]
+        own = {key: verdict for key, verdict in verdicts.items() if key.startswith(f"tellapart.{package}")}
         if own:
-            dead = sum(verdict in (KILLED, TIMED_OUT) for verdict in own)
-            print(f"{package or 'all':>10}: {dead} of {len(own)} killed, {dead / len(own):.1%}")
+            dead = sum(verdict in (KILLED, TIMED_OUT) for verdict in own.values())
+            alive = sum(key in same and verdict == SURVIVED for key, verdict in own.items())
+            share = dead / max(len(own) - alive, 1)
+            print(
+                f"{package or 'all':>10}: {dead} of {len(own)} killed, {dead / len(own):.1%}; "
+                f"{alive} are equivalent, {share:.1%} of the others"
+            )
 
 
 if __name__ == "__main__":

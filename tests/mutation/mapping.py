@@ -28,7 +28,9 @@ def judges_of(module: str) -> list[str]:
     ordered = sorted(direct, key=lambda path: (_distance(path, module, own), path))
     ordered += sorted(set(further) - set(direct), key=lambda path: (_distance(path, module, own), path))
     if not ordered:  # what a package hands on is imported from there
-        ordered = _importing(module.rpartition(".")[0], "tests")
+        ordered = sorted(
+            _importing(module.rpartition(".")[0], "tests"), key=lambda path: (_distance(path, module, own), path)
+        )
     return ordered[:MOST_FILES]
 
 

@@ -101,9 +101,11 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def _drop_sign(node: ast.UnaryOp) -> None:
-    node.op = ast.UAdd() if not isinstance(node.op, ast.Not) else ast.Not()
-    if isinstance(node.op, ast.Not):
-        node.operand = ast.UnaryOp(ast.Not(), node.operand)
+    """-x becomes +x; for ~ and not, twice the operator is none (torch has no +x of booleans)."""
+    if isinstance(node.op, ast.Not | ast.Invert):
+        node.operand = ast.UnaryOp(type(node.op)(), node.operand)
+    else:
+        node.op = ast.UAdd()
 
 
 def _constants(node: ast.Constant) -> Iterator[tuple[str, Callable[[], None]]]:

@@ -55,6 +55,16 @@ def test_sampling_rises_with_epochs(tmp_path: Path) -> None:
     assert "seen" in objective.state_dict()
 
 
+def test_a_step_that_was_not_prepared_prepares_itself(tmp_path: Path) -> None:
+    context = tiny_context(tmp_path)
+    objective = Likelihood(sampling_most=0.5).build(NeuralTalk2(hidden=8).build(context.inputs), context).train()
+    batch = context.batches.batch(context.pack.split("train").captions[:5])
+    objective(batch)
+    assert int(objective.seen) == 5
+    objective(batch, objective.prepare(batch))
+    assert int(objective.seen) == 10
+
+
 @pytest.mark.parametrize(("most", "every"), [(0.0, 1), (1.0, 1), (0.5, 2)])
 def test_the_ends_of_a_schedule_are_allowed(tmp_path: Path, most: float, every: int) -> None:
     context = tiny_context(tmp_path)

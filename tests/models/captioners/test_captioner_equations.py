@@ -166,3 +166,10 @@ def test_the_sentinel_takes_its_share_of_attention() -> None:
         found = model(images, tokens).attention
         shares.append(found[0, 0].sum().item())
     assert shares[0] > shares[1] and shares[1] < 0.5
+
+
+def test_dropout_of_neuraltalk_is_of_words_and_output_only() -> None:
+    """Without either, training and evaluation predict the same: the image is never dropped."""
+    model = built(NeuralTalk2(hidden=8, dropout=0.0), 0)
+    images, _, tokens = world(0)
+    assert torch.equal(model.train()(images, tokens).logits, model.eval()(images, tokens).logits)
