@@ -11,6 +11,7 @@ from typing import Literal
 
 from tellapart.core.progress import Advance
 from tellapart.images.formats import image_suffixes
+from tellapart.images.pixel_budget import BUDGET
 
 Check = Literal["header", "full"]
 
@@ -41,7 +42,8 @@ def check_image(path: Path, check: Check = "header") -> Checked:
         with Image.open(path) as image:
             width, height = upright_size(image)
             if check == "full" or not _has_end_marker(path, image.format or "", size):
-                image.load()
+                with BUDGET.decoding(*image.size):
+                    image.load()
     except FileNotFoundError:
         return Checked(kind="missing image", fault="the file does not exist")
     except UnidentifiedImageError:

@@ -9,6 +9,7 @@ from tellapart.core.errors import InputError
 from tellapart.images.checking import check_image
 from tellapart.images.formats import PLUGINS, image_suffixes
 from tellapart.images.orientation import upright
+from tellapart.images.pixel_budget import BUDGET
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -24,7 +25,7 @@ def open_image(path: Path) -> Image.Image:
 
     image_suffixes()  # registers plugins
     try:
-        with Image.open(path) as opened:
+        with Image.open(path) as opened, BUDGET.decoding(*opened.size):
             return upright(opened).copy()
     except Exception as error:  # a decoder may raise anything for a broken file, and it concerns this image only
         raise UnreadableImage(why_unreadable(path, str(error))) from error

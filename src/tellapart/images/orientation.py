@@ -21,14 +21,19 @@ WIDENED = ("PPM", "PNG")
 """Formats whose 16-bit grey images Pillow opens as 32-bit (PNG in older releases)."""
 
 
-def upright(opened: Image.Image) -> Image.Image:
-    """The image upright in RGB. It may be the opened image itself: copy it to use it after its file is closed."""
+def upright(opened: Image.Image, reduced: int = 1) -> Image.Image:
+    """The image upright in RGB. It may be the opened image itself: copy it to use it after its file is closed.
+
+    reduced: each square of so many pixels a side becomes one, their mean.
+    """
     turn = TURNS.get(opened.getexif().get(ORIENTATION, 1))
     if opened.mode in SIXTEEN_BITS or (opened.mode == "I" and opened.format in WIDENED):
         grey = opened.convert("I").point(lambda value: value * (1 / 257))
         image = grey.convert("L").convert("RGB")
     else:
         image = opened if opened.mode == "RGB" else opened.convert("RGB")
+    if reduced > 1:
+        image = image.reduce(reduced)
     return image if turn is None else image.transpose(turn)
 
 

@@ -1,0 +1,96 @@
+"""Large images: reduced while they are decoded, and few at a time."""
+
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tellapart.images import decoding
+from tellapart.images.decoding import read_image, read_square
+from tellapart.images.orientation import ORIENTATION
+from tellapart.images.pixel_budget import PixelBudget
+from tellapart.images.preprocessing import Preprocessing
+
+SMALL = Preprocessing(32, (0.5,) * 3, (0.5,) * 3)
+
+
+def smooth(width: int, height: int) -> Image.Image:
+    across, down = np.meshgrid(np.linspace(0, 255, width), np.linspace(0, 255, height))
+    return Image.fromarray(np.stack([across, down, 255 - across], -1).astype(np.uint8))
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "L", "CMYK"])
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_a_large_image_is_reduced_to_nearly_the_same_square(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, orientation: int
+) -> None:
+    path = tmp_path / ("a.tiff" if mode == "CMYK" else "a.png")
+    exif = Image.Exif()
+    exif[ORIENTATION] = orientation
+    smooth(600, 400).convert(mode).save(path, exif=exif)
+    whole = read_square(path, SMALL, "squash").pixels.int()
+    monkeypatch.setattr(decoding, "LARGE", 10_000)
+    height, width, _ = read_image(path, 32).shape
+    assert (min(height, width), max(height, width)) == (67, 100)  # 400 // 64 = 6: each 6 x 6 pixels become one
+    assert int((read_square(path, SMALL, "squash").pixels.int() - whole).abs().max()) <= 5
+
+
+def test_usual_images_are_not_reduced(tmp_path: Path) -> None:
+    smooth(300, 200).save(tmp_path / "a.png")
+    assert read_image(tmp_path / "a.png", 8).shape == (200, 300, 3)
+
+
+def test_threads_together_decode_few_pixels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    smooth(100, 100).save(tmp_path / "a.png")
+    budget, most, guard = PixelBudget(25_000), [0], threading.Lock()
+    monkeypatch.setattr(decoding, "BUDGET", budget)
+    real = decoding.upright
+
+    def slow(image: Image.Image, reduced: int = 1) -> Image.Image:
+        with guard:
+            most[0] = max(most[0], budget.used)
+        time.sleep(0.02)
+        return real(image, reduced)
+
+    monkeypatch.setattr(decoding, "upright", slow)
+    with ThreadPoolExecutor(6) as pool:
+        shapes = [one.shape for one in pool.map(lambda _: read_image(tmp_path / "a.png", 8), range(12))]
+    assert shapes == [(100, 100, 3)] * 12
+    assert most[0] == 20_000 and budget.used == 0
+
+
+def test_an_image_over_the_limit_is_decoded_alone_and_errors_free_their_room(tmp_path: Path) -> None:
+    budget = PixelBudget(10)
+    with budget.decoding(100, 100):
+        assert budget.used == 10_000
+    with pytest.raises(ValueError), budget.decoding(2, 2):
+        raise ValueError
+    assert budget.used == 0
+
+
+PROGRAM = """
+import resource, sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tellapart.images.decoding import read_image
+from tellapart.images.pixel_budget import BUDGET
+BUDGET.most = 30_000_000
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+with ThreadPoolExecutor(5) as pool:
+    list(pool.map(lambda _: read_image(Path(sys.argv[1]), 224), range(5)))
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts memory as Linux does")
+def test_five_threads_hold_one_large_image(tmp_path: Path) -> None:
+    """27 megapixels of 4 bytes: 108 MB for one image, 540 MB for five."""
+    Image.new("RGB", (5200, 5200), (9, 80, 200)).save(tmp_path / "a.png", compress_level=1)
+    done = subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path / "a.png")], capture_output=True, check=True)
+    assert int(done.stdout) < 220
