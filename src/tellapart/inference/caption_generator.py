@@ -179,6 +179,11 @@ class CaptionGenerator:
                 state=state,
             )
 
+    def proposed(self, images: Images, beam: int) -> list[list[str]]:
+        """All captions of a beam, without a guide."""
+        found = self._texts(beams(self.captioner, images, beam, max_words=MAX_WORDS, constraints=self.constraints))
+        return [found[first : first + beam] for first in range(0, len(found), beam)]
+
     def _texts(self, decoded: Decoded) -> list[str]:
         return [self.run.vocabulary.decode(row) for row in decoded.tokens.tolist()]
 

