@@ -16,12 +16,14 @@ from tellapart.core.disk_errors import disk_errors
 from tellapart.core.errors import InputError
 from tellapart.core.explained import explained
 from tellapart.core.json_text import BrokenJson, parse_json
+from tellapart.core.leftovers import recover, remove_leftovers
 
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """A temporary path that replaces `path` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         partial.touch()
@@ -32,6 +34,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
             partial.chmod(rights)  # safetensors makes files that only their owner can read
             flush(partial)
             os.replace(partial, path)
+            flush_folder(path.parent)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -40,6 +43,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """A temporary folder that replaces `path` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    recover(path)
+    remove_leftovers(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
@@ -53,10 +58,14 @@ def atomic_folder(path: Path) -> Iterator[Path]:
                     if not file.is_symlink() and file.stat().st_nlink == 1:
                         file.chmod(rights)
                     flush(file)
+                elif file.is_dir():
+                    flush_folder(file)
+            flush_folder(partial)
         replaced = path.with_name(f".{path.name}.{os.getpid()}.replaced")
         if path.exists():
             os.replace(path, replaced)
         os.replace(partial, path)
+        flush_folder(path.parent)
         shutil.rmtree(replaced, ignore_errors=True)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -74,6 +83,16 @@ def flush(path: Path) -> None:
     """Write a file's bytes to the disk, so that a later rename never precedes them."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def flush_folder(path: Path) -> None:
+    """Write the names in a folder to the disk, so that a rename outlives a power failure."""
+    with contextlib.suppress(OSError):  # some network file systems cannot
+        folder = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def write_text(path: Path, text: str) -> None:

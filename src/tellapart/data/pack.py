@@ -27,6 +27,7 @@ import numpy as np
 from tellapart.core.errors import InputError, Step
 from tellapart.core.explained import explained
 from tellapart.core.files import load_array, read_json, read_lines, save_array, write_json
+from tellapart.core.leftovers import recover
 from tellapart.data.pack_types import Caption, Column, Detections, PackImage, Phrase, Split
 from tellapart.text.vocabulary import Vocabulary
 
@@ -42,6 +43,7 @@ class Pack:
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
+        recover(self.folder)
         if not (self.folder / "pack.json").is_file():
             raise InputError(
                 f"{self.folder} is not a pack: it has no pack.json. Prepare one first.",

@@ -11,6 +11,7 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_folder, save_array, write_json, write_lines
+from tellapart.core.leftovers import recover
 from tellapart.data.pack import FORMAT, STORED_PER, Pack
 from tellapart.data.pack_types import Caption, Column, Detections, PackImage, Phrase
 from tellapart.text.vocabulary import Vocabulary
@@ -18,6 +19,7 @@ from tellapart.text.vocabulary import Vocabulary
 
 def check_overwrite(out: Path, overwrite: bool) -> None:
     """Raise an InputError unless `out` is free, or is a pack and `overwrite` is set."""
+    recover(out)
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     if not (out / "pack.json").is_file():
