@@ -39,6 +39,7 @@ from tellapart.runs.old_names import renamed_weights
 from tellapart.runs.quantised import quantise, restore
 from tellapart.runs.recipe import Recipe, Stage
 from tellapart.runs.registry import recipe_from_plain, to_plain
+from tellapart.runs.weights_hash import check_hash, with_hash
 from tellapart.text.vocabulary import Vocabulary
 
 DAMAGED = "copy the run again from where it is whole, or train it again"
@@ -92,7 +93,7 @@ def save_weights(model: nn.Module, path: Path) -> None:
     """Write a model's weights, replacing the file at once. A backbone inside can be loaded from the file by itself."""
     with atomic_path(path) as partial:
         weights = {k: v.detach().cpu().contiguous().clone() for k, v in model.state_dict().items()}
-        save_file(weights, partial, metadata=_backbone_metadata(model))
+        save_file(weights, partial, metadata=with_hash(weights, _backbone_metadata(model)))
 
 
 def _backbone_metadata(model: nn.Module) -> dict[str, str] | None:
@@ -106,7 +107,9 @@ def _backbone_metadata(model: nn.Module) -> dict[str, str] | None:
 def load_weights(model: nn.Module, path: Path) -> None:
     """Read weights into the model; those stored in fewer bits get the model's own precision."""
     with explained(path, DAMAGED):
-        model.load_state_dict(renamed_weights(restore(load_file(path))))
+        stored = load_file(path)
+        check_hash(path, stored)
+        model.load_state_dict(renamed_weights(restore(stored)))
 
 
 def slim_run(folder: Path | str, out: Path, bits: int = 16) -> Path:
@@ -122,7 +125,9 @@ def slim_run(folder: Path | str, out: Path, bits: int = 16) -> Path:
     with atomic_folder(out) as partial:
         for name in ("recipe.json", "vocabulary.json", "data.json"):
             shutil.copyfile(folder / name, partial / name)
-        save_file(stored, partial / "model.safetensors", metadata=_metadata(folder / "model.safetensors"))
+        save_file(
+            stored, partial / "model.safetensors", metadata=with_hash(stored, _metadata(folder / "model.safetensors"))
+        )
         if (folder / "backbone.safetensors").is_file():
             shutil.copyfile(folder / "backbone.safetensors", partial / "backbone.safetensors")
     return out
