@@ -131,6 +131,7 @@ CASES = {
             "share": given(0.1),
         },
     ),
+    "PhotoIndex.images": Case(lambda w: w.index, lambda w: {}, {}),
     "PhotoIndex.similar": Case(lambda w: w.index, lambda w: {"image": w.photo}, {"count": given(2)}),
     "PhotoIndex.query": Case(
         lambda w: w.index,

@@ -108,6 +108,17 @@ def test_the_plain_caption_when_nothing_true_sets_apart() -> None:
     )
 
 
+def test_a_plain_caption_that_sets_apart_is_kept() -> None:
+    """Kept while `weight` is at most p(I|c) of the plain caption, though another is true and likelier."""
+    known, own, other = evidence(), unit(0.7, 0.7, 0, 0), unit(0.3, 0.3, 0.9, 0)
+    around = Surroundings(Encoded(own), Encoded(other), torch.tensor([[0]]))
+    given = proposals([("a red dog", -9.0), ("a dog on a sofa", -1.0)])
+    mine, theirs = (10 * float(image @ unit(1, 0, 1, 0).T) for image in (own, other))
+    plain = 1 / (1 + math.exp(theirs - mine))
+    assert int(choose(given, VectorJudge(), around, plain - 0.01, known).chosen[0]) == 0  # type: ignore[arg-type]
+    assert int(choose(given, VectorJudge(), around, plain + 0.01, known).chosen[0]) == 1  # type: ignore[arg-type]
+
+
 def test_the_plain_caption_may_be_distinct_though_no_caption_passes() -> None:
     """No proposal is supported, so the plain one is returned; it still fits its image better than the neighbour."""
     known, own, other = evidence(1.0), unit(0.7, 0.7, 0, 0), unit(0, 0, 1, 0)

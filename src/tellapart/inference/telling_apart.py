@@ -11,7 +11,8 @@ or that names one thing twice, is out. Of the others, the highest
 
     (1 - weight) * FLUENCY * ln p(c|I) / words + weight * ln p(I|c)
 
-is chosen, where p(I|c) is a softmax of the matcher's scores over the image and its neighbours. If the matcher still
+is chosen, where p(I|c) is a softmax of the matcher's scores over the image and its neighbours. A plain caption whose
+p(I|c) is at least `weight` sets the image apart already, and is kept. If the matcher still
 finds some neighbour as good as the image, nothing true sets the image apart: the plain caption is returned, and
 `distinct` is false.
 """
@@ -37,7 +38,7 @@ STRENGTHS = (1.0, 1.5)
 MOST_CONTRAST = 2.0
 SUPPORTED = 1.0
 """Deviations from which an image supports a word."""
-FLUENCY = 3.0
+FLUENCY = 1.0
 """How much one nat per word counts against one nat of ln p(I|c), at weight 0.5."""
 APART = 1.0
 """Deviations by which a neighbour must show less of a word for the word to set the image apart from it."""
@@ -100,7 +101,8 @@ def choose(
     value = torch.where(usable, (1 - weight) * fluency + weight * posterior, -torch.inf)
     row, best = torch.arange(len(value), device=value.device), value.argmax(1)
     apart = usable.any(1) & (scores[row, best, 0] > scores[row, best, 1:].amax(1))
-    chosen = torch.where(apart, best, 0)
+    enough = posterior[:, 0].exp() >= weight  # of the plain caption
+    chosen = torch.where(apart & ~enough, best, 0)
     own = scores[row, chosen]  # [I, 1 + M]
     confused = own[:, 1:] >= own[:, :1]
     return Choice(chosen, posterior[row, chosen].exp(), ~confused.any(1), confused)
