@@ -1,11 +1,14 @@
 """The mutation tool: which changes it makes, which it leaves, and that tests see a changed module."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from mutation.judge import KILLED, SURVIVED, OneModule, judge
-from mutation.mapping import PACKAGES, judges_of, modules
+from mutation.judge import KILLED, SURVIVED
+from mutation.mapping import PACKAGES, ROOT, judges_of, modules
 from mutation.mutants import mutants_of
 
 CODE = '''"""Docs 1."""
@@ -64,7 +67,24 @@ def test_most_modules_with_mutants_have_tests() -> None:
 
 @pytest.mark.parametrize(("answer", "verdict"), [(41, KILLED), (42, SURVIVED)])
 def test_a_changed_module_is_seen_by_tests(answer: int, verdict: str, tmp_path: Path) -> None:
-    test = tmp_path / "test_answer.py"
+    """In a separate process: a fork of this one would wait for threads that other tests have started."""
+    test, script = tmp_path / "test_answer.py", tmp_path / "run.py"
     test.write_text("from tellapart.losses.answer import ANSWER\n\ndef test_it() -> None:\n    assert ANSWER == 42\n")
-    changed = OneModule("tellapart.losses.answer", tmp_path / "answer.py", f"ANSWER = {answer}\n")
-    assert judge(changed, [str(test)], 100) == verdict
+    script.write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from mutation.judge import OneModule, judge\n"
+        "folder = Path(sys.argv[1])\n"
+        "changed = OneModule('tellapart.losses.answer', folder / 'answer.py', f'ANSWER = {sys.argv[2]}')\n"
+        "print(judge(changed, [str(folder / 'test_answer.py')], 100))\n"
+    )
+    paths = os.pathsep.join([str(Path(__file__).parent), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path), str(answer)],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.stdout.strip() == verdict, done.stderr
