@@ -12,6 +12,7 @@ import numpy as np
 from PIL import Image
 
 from tellapart.cli.main import main
+from tellapart.search.photo_index import open_index
 
 COLOURS = {"red": (220, 30, 30), "blue": (30, 30, 220), "white": (240, 240, 240)}
 THINGS = ("dog", "cat")
@@ -49,9 +50,17 @@ def make_world(folder: Path) -> None:
         "train vse++ --data pack --out runs/find --set base.epochs=1 base.model.embedding=16",
         "train neuraltalk2 --data pack --out runs/tell --set nt.epochs=1 nt.model.hidden=16",
         "train scan-i2t --data pack --out runs/scan --set scan.epochs=1 scan.model.embedding=16",
-        "index few --out photos.index",
+        "index photos --out photos.index",
     ):
         assert main(command.split()) == 0, command
+    edit_captions(folder)
+
+
+def edit_captions(folder: Path) -> None:
+    """What people wrote about the photos of the index."""
+    index = open_index(folder / "photos.index").store
+    for path in sorted((folder / "photos").glob("*.png")):
+        index.edit(str(path), f"my {path.stem.replace('-', ' ')} in the garden")
 
 
 def scenes() -> list[tuple[str, str, str]]:

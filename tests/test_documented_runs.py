@@ -33,11 +33,6 @@ NOT_RUN = {
     "tests/test_contributing.py adds it",
     "train vse++ --data pack --out runs/mrr --set base.evaluation=mean-reciprocal-rank base.monitor=t2i_mrr": "an "
     "example's metric; tests/test_contributing.py adds it",
-    "prepare photos.index --out packs/edited --vocabulary-from bundled:captioner": "needs captions that people "
-    "edited; tests/search/test_captioned_photos.py saves some",
-    "extract packs/edited --like bundled:captioner": "needs the pack of edited captions",
-    "train tell-from-coco --data packs/edited --out runs/mine": "needs the pack of edited captions",
-    "serve photos.index --captioner runs/mine": "needs the run of edited captions",
 }
 """Commands that cannot run here, and why. They are parsed in tests/test_documented_commands.py."""
 RESULTS = "docs/results.md"
