@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -66,14 +67,21 @@ def test_a_model(monkeypatch: pytest.MonkeyPatch, tiny_pack: Path) -> None:
     assert model.score(model.encode_image(images), model.encode_text(texts)).shape == (3, 2)
 
 
-def test_a_reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def readers() -> Iterator[dict[str, Reader]]:
+    """The readers, restored in their order, which decides who reads a source."""
+    before = dict(READERS)
+    yield READERS
+    READERS.clear()
+    READERS.update(before)
+
+
+def test_a_reader(readers: dict[str, Reader], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     module, line = example("Add a reader", monkeypatch)
     name, reader = entry(line, {"Reader": Reader, "colon": module})
-    readers = {name: reader, **READERS}
-    for key in list(READERS):
-        monkeypatch.delitem(READERS, key)
-    for key, value in readers.items():
-        monkeypatch.setitem(READERS, key, value)  # type: ignore[arg-type]
+    others = dict(readers)
+    readers.clear()
+    readers.update({name: reader, **others})  # type: ignore[dict-item]
     source = tmp_path / "photos"
     source.mkdir()
     for image in ("dog.jpg", "cat.jpg"):

@@ -22,7 +22,7 @@ def parse_json(text: str) -> Any:
 
     >>> parse_json('{"a": [1, 2]}')
     {'a': [1, 2]}
-    >>> parse_json('["\\ud800"]')
+    >>> parse_json(r'["\\ud800"]')
     Traceback (most recent call last):
     tellapart.core.json_text.BrokenJson: half of a surrogate pair, which is not text
     """
