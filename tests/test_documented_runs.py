@@ -60,6 +60,7 @@ def shortened(words: tuple[str, ...]) -> list[str]:
     if verb == "reproduce" and rest[0] in tables.TABLES:
         rest += ["--seeds", "1", "--rows", tables.TABLES[rest[0]].rows[0].name]
     if verb == "train":
+        rest = [word for word in rest if word != "--compile"]  # a minute and a half on a CPU
         rest += [] if "--set" in rest else ["--set"]
         for stage in find_recipe(rest[0]).stages:
             rest += [f"{stage.name}.epochs=1"] + [f"{stage.name}.sampling.steps=2"] * bool(stage.sampling.steps)
