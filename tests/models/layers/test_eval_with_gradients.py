@@ -60,7 +60,9 @@ def test_dropout_between_layers_is_rejected() -> None:
 
 
 @pytest.mark.parametrize("name", captioning.MODELS)
-def test_benchmark_steps_have_gradients_on_a_gpu(name: str, as_on_a_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_benchmark_steps_have_gradients_on_a_gpu(
+    name: str, as_on_a_gpu: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """`python -m benchmarks captioning --device cuda` compares steps without dropout and differentiates them."""
     monkeypatch.setattr(captioning, "WORDS", 12)
     monkeypatch.setattr(captioning, "CELLS", 3)
@@ -72,6 +74,8 @@ def test_benchmark_steps_have_gradients_on_a_gpu(name: str, as_on_a_gpu: None, m
     captioning.compare_steps(
         name, inputs, captioning.some_images(2, "cpu"), captioning.some_sentences(4, "cpu"), owner, "cpu"
     )
+    printed = capsys.readouterr().out
+    assert "MLE step" in printed and "CL step" in printed
 
 
 CAPTIONER = dict(CAPTIONERS)
