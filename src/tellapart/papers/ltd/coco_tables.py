@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tellapart.papers.ltd.tables import BOUNDS, COCO, FIGURE3, NDCG, PAPER, PRECISION, RECALL, TABLE1, TABLE2
+from tellapart.papers.ltd.figure3 import BOUNDS, FIGURE3
+from tellapart.papers.ltd.table_parts import COCO, NDCG, PAPER, PRECISION, RECALL
+from tellapart.papers.ltd.tables import TABLE1, TABLE2
 from tellapart.papers.rows import table_row
 from tellapart.reproduce.table import RSUM, Claim, Greater, Row, Table, Within
 

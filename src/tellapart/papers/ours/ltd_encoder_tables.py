@@ -6,7 +6,7 @@ loss of the paper with beta = 1. So both are varied here.
 
 from __future__ import annotations
 
-from tellapart.papers.ltd.tables import DATA, PAPER, RECALL
+from tellapart.papers.ltd.table_parts import DATA, PAPER, RECALL
 from tellapart.papers.rows import table_row
 from tellapart.reproduce.table import Claim, Column, Greater, Row, Table
 

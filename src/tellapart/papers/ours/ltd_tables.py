@@ -3,7 +3,8 @@ from hardest negatives alone."""
 
 from __future__ import annotations
 
-from tellapart.papers.ltd.tables import DATA, PAPER, RECALL, constraint_is_best
+from tellapart.papers.ltd.table_parts import DATA, PAPER, RECALL
+from tellapart.papers.ltd.tables import constraint_is_best
 from tellapart.papers.rows import table_row
 from tellapart.reproduce.table import Claim, Greater, Table
 
