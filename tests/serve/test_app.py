@@ -1,6 +1,7 @@
 """The JSON API: search, photos by id, captions, uploads, and every request that must fail."""
 
 import base64
+import datetime
 import io
 import shutil
 import zlib
@@ -55,8 +56,11 @@ def first(client: TestClient, words: str = "a red ball") -> str:
 
 
 def test_search(reader: TestClient) -> None:
-    assert reader.get("/api/index").json() == {
-        "photos": 12, "captions": True, "attention": True, "max_upload_bytes": 300_000, "max_upload_pixels": 1_000_000
+    info = reader.get("/api/index").json()
+    assert datetime.datetime.fromisoformat(info.pop("indexed")) <= datetime.datetime.now(datetime.UTC)
+    assert info == {
+        "photos": 12, "captions": True, "attention": True, "max_upload_bytes": 300_000, "max_upload_pixels": 1_000_000,
+        "skipped": 0, "indexing": None, "originals": False,
     }  # fmt: skip
     found = reader.get("/api/search", params={"query": "a red ball", "count": 3}).json()["photos"]
     assert len(found) == 3 and found[0]["score"] >= found[1]["score"]

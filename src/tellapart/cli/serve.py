@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -32,6 +32,9 @@ class ServeOptions:
     """Maximum number of pixels of a dropped photo."""
     upload_seconds: float = 60.0
     """Maximum time for an upload."""
+    originals: Literal["auto", "yes", "no"] = "auto"
+    """Whether visitors can open the files of photos as they are, with metadata such as places. auto: if they need
+    no token."""
     device: str = "cpu"
     """cpu, cuda, …"""
 
@@ -48,6 +51,7 @@ def serve(options: ServeOptions) -> None:
         upload_megabytes=options.upload_megabytes,
         upload_megapixels=options.upload_megapixels,
         upload_seconds=options.upload_seconds,
+        originals=options.originals,
     )
     captioner = None if options.captioner == "none" else options.captioner or "auto"
     server = open_server(options.index, settings, options.matcher, captioner, options.device)

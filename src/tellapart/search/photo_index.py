@@ -115,9 +115,11 @@ class PhotoIndex:
         engine_for = engine_factory(engine, embedder, make, chunk, workers, gpus)
         store = open_or_make(self.path, About(embedder.fingerprint, matcher, captioner, embedder.width))
         self._store, self._searcher = store, None
-        total = count_photos(roots) if progress else None
+        total = count_photos(roots)
         with progress_bar(total, "indexing", enabled=progress, unit="photos") as advance:
-            changes = update_index(store, as_paths(folders), engine_for, chunk, forget, advance, verify=verify)
+            changes = update_index(
+                store, as_paths(folders), engine_for, chunk, forget, advance, verify=verify, total=total
+            )
         large = len(store) >= EXACT_BELOW
         self.built = build_if_large(store, sample_queries(store, embedder.embed_texts)) if large else None
         return changes

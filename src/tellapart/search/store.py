@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tellapart.core.errors import InputError, Step
 from tellapart.core.explained import explained
 from tellapart.images.folders import file_inside
+from tellapart.search.edit_history import EditHistory
 from tellapart.search.table import FACTS, TABLE, About, listed, quoted, schema
 from tellapart.search.table_errors import is_panic, table_errors
 
@@ -28,8 +29,8 @@ VALUES_PER_CONDITION = 1000
 class Store:
     """An opened index. One process writes at a time; any number read."""
 
-    def __init__(self, where: str, table: Any) -> None:
-        self.where, self.table = where, table
+    def __init__(self, where: str, table: Any, database: Any) -> None:
+        self.where, self.table, self.history = where, table, EditHistory(where, database)
         about = (table.schema.metadata or {}).get(b"tellapart")
         if about is None:
             raise InputError(f"The table in {where} is not an index of tellapart; make an index elsewhere.")
@@ -45,6 +46,13 @@ class Store:
         """A number that grows with every change."""
         with table_errors(self.where):
             return int(self.table.version)
+
+    @property
+    def changed(self) -> datetime.datetime:
+        """When the table was written last, in UTC."""
+        with table_errors(self.where):
+            written: datetime.datetime = max(version["timestamp"] for version in self.table.list_versions())
+        return written.astimezone(datetime.UTC)
 
     def schema(self) -> pa.Schema:
         """The columns of the table."""
@@ -74,6 +82,8 @@ class Store:
             updated = self.table.update(where=f"path = {quoted(path)}", values={"edited": caption}).rows_updated
         if not updated:
             raise InputError(f"{path} is not in the index {self.where}.")
+        for row in self.having("path", [path], ["content"]):
+            self.history.add(row["content"], path, caption)
 
     def edit_unless_changed(self, path: str, before: str | None, caption: str | None) -> None:
         """The same if the file still has the edited caption `before`; otherwise that one is newer."""
@@ -85,12 +95,15 @@ class Store:
         """Set the caption of every copy of a photo, including copies that are being indexed at this moment."""
         same = f"content = {quoted(content)}"
         other = "edited IS NOT NULL" if caption is None else f"(edited IS NULL OR edited != {quoted(caption)})"
+        before = list(self.having("content", [content], ["path", "edited"]))
         for _ in range(EDIT_ATTEMPTS):
             with table_errors(self.where):
                 self.table.checkout_latest()
                 self.table.update(where=same, values={"edited": caption})
                 if not self.table.count_rows(f"{same} AND {other}"):
-                    return
+                    break
+        if any(row["edited"] != caption for row in before):
+            self.history.add(content, min(row["path"] for row in before), caption)
 
     def batches(self, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
         """Columns of all rows (or of those that meet a condition) with `_rowid`, batch by batch."""
@@ -139,7 +152,8 @@ def open_store(where: str) -> Store:
         if "://" not in where and not Path(where).is_dir():
             raise FileNotFoundError(where)
         with _explained(where):
-            return Store(where, _connect(where).open_table(TABLE))
+            database = _connect(where)
+            return Store(where, database.open_table(TABLE), database)
     except InputError:
         raise
     except (ValueError, FileNotFoundError) as error:
@@ -161,7 +175,7 @@ def open_or_make(where: str, about: About) -> Store:
         database = _connect(where)
         if TABLE not in database.list_tables().tables:
             database.create_table(TABLE, schema=schema(about), exist_ok=True)
-        store = Store(where, database.open_table(TABLE))
+        store = Store(where, database.open_table(TABLE), database)
     check_matcher(store, about.fingerprint, about.matcher)
     return store
 

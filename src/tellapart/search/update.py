@@ -22,6 +22,7 @@ from tellapart.search.examined import Engine, Photo
 from tellapart.search.known import Known, read_known
 from tellapart.search.rows import write_chunk
 from tellapart.search.store import Store
+from tellapart.search.update_status import reported
 from tellapart.search.walk import Unreadable, changed_photos
 
 COMPACT_EVERY = 64
@@ -39,22 +40,29 @@ def update_index(
     advance: Callable[[int], None] = lambda photos: None,
     *,
     verify: bool = False,
+    total: int | None = None,
 ) -> Changes:
     """Make the index hold exactly the photos of the folders. `engine_for` takes the hashes of the known contents.
 
     verify: encode unchanged photos too, and replace vectors that are not those of their files.
+    total: number of photos in the folders, for the status that other processes read.
     """
     roots = checked_roots(folders)
     changes = Changes()
-    with _only_writer(store.where):
+    with _only_writer(store.where), reported(store.where, total) as status:
+
+        def finish(photos: int) -> None:
+            status.advance(photos)
+            advance(photos)
+
         known, unreadable = read_known(store), Unreadable()
         if verify:
             known.doubt_all()
-        chunks = changed_photos(roots, known, unreadable, changes, chunk, advance)
+        chunks = changed_photos(roots, known, unreadable, changes, chunk, finish)
         for count, examined in enumerate(engine_for(known.contents)(chunks), 1):
             again = write_chunk(store, known, examined, changes, verify)
             _write_again(store, known, again, engine_for, changes)
-            advance(len(examined))
+            finish(len(examined))
             if count % COMPACT_EVERY == 0:
                 store.compact()
         changes.faults += unreadable.faults
@@ -64,6 +72,7 @@ def update_index(
         changes.deleted = len(gone)
         if changes.added or changes.changed or changes.carried or changes.deleted or verify:
             store.compact()
+        status.end(len(changes.faults))
     return changes
 
 

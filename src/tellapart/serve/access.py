@@ -47,6 +47,8 @@ class AccessRules:
     """Host names the server answers to; empty: any. Prevents DNS rebinding by other sites."""
     upload_bytes: int = 20_000_000
     upload_seconds: float = 60.0
+    originals: bool = False
+    """Whether files are sent as they are, with their metadata, on request."""
 
     @property
     def cookie_value(self) -> str:

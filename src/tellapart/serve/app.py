@@ -43,7 +43,7 @@ def create_app(
     for path, (name, media_type) in PAGE_FILES.items():
         _add_page_file(app, path, PAGE / name, media_type)
     app.include_router(index_routes(describer, rules, max_upload_pixels))
-    app.include_router(photo_routes(library))
+    app.include_router(photo_routes(library, rules.originals))
     app.include_router(describe_routes(describer, max_upload_pixels))
     add_problem_handlers(app)
     return app

@@ -20,17 +20,19 @@ from tellapart.core.errors import InputError
 from tellapart.images.folders import file_inside
 from tellapart.runs.bundled import lasting_name
 from tellapart.search.ann import as_matrix
+from tellapart.search.edit_history import Edit
 from tellapart.search.embedder import Embedder
 from tellapart.search.photo_index import PhotoIndex
 from tellapart.search.query import Filters, Found, Searcher
 from tellapart.search.store import check_matcher
 from tellapart.search.table import FACTS
+from tellapart.search.update_status import UpdateStatus, read_status
 from tellapart.serve.cache import LRUCache
+from tellapart.serve.newest import NewestPhotos
 
 PHOTO_ID = r"^[0-9a-f]{32}$"
 MAX_ROWS = 10_000
 """Rows that one search reads at most to find photos that are not copies of each other."""
-MAX_NEWEST = 200
 CACHED_FILES = 10_000
 
 
@@ -67,7 +69,7 @@ class PhotoLibrary:
         self.embedder = Embedder(index.matcher, index.captioner)
         check_matcher(self.store, self.embedder.fingerprint, lasting_name(index.matcher.run.folder))
         self._files: LRUCache[tuple[str, str]] = LRUCache(CACHED_FILES)
-        self._newest: tuple[int, list[Photo]] = (-1, [])
+        self._newest = NewestPhotos(index.store)
         self._write_lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -111,16 +113,12 @@ class PhotoLibrary:
         }
         return np.asarray([found[photo_id] for photo_id in photo_ids], np.float32).reshape(len(photo_ids), -1)
 
-    def newest(self, count: int) -> list[Photo]:
+    def newest(self, count: int, offset: int = 0) -> list[Photo]:
         """The photos taken last, newest first; photos without a date follow by the date of their file."""
-        version = self.store.version
-        if self._newest[0] != version:
-            rows = [row for batch in self.store.batches(FACTS) for row in batch.to_pylist()]
-            first = datetime.datetime.min
-            rows.sort(key=lambda row: (row["taken"] or first, row["modified"], row["path"]), reverse=True)
-            photos = {row["content"]: row for row in reversed(rows)}
-            self._newest = version, [_photo(row) for row in [*photos.values()][::-1][:MAX_NEWEST]]
-        return self._newest[1][:count]
+        ids = self._newest.ids(count, offset)
+        rows = sorted(self.store.having("content", ids, FACTS), key=lambda row: row["path"], reverse=True)
+        photos = {row["content"]: row for row in rows}  # of copies, the first by path
+        return [_photo(photos[id_]) for id_ in ids if id_ in photos]
 
     def photo(self, photo_id: str) -> Photo:
         """All that the index knows about a photo."""
@@ -138,6 +136,19 @@ class PhotoLibrary:
                 self._files.put(photo_id, (row["path"], row["folder"]))
                 return file
         raise UnknownPhoto(f"The file of photo {photo_id} no longer exists; update the index.")
+
+    def history(self, photo_id: str) -> list[Edit]:
+        """The captions that people saved for a photo, oldest first."""
+        return self.store.history.of(photo_id, [row["path"] for row in self._rows(photo_id)])
+
+    def indexed(self) -> datetime.datetime | None:
+        """When the photos were indexed last, in UTC; for an index of an earlier version, when it changed last."""
+        status = self.update_status()
+        return status.ended_at if status is not None else self.store.changed
+
+    def update_status(self) -> UpdateStatus | None:
+        """The update that is running, or the last one; None if no update has left its status."""
+        return read_status(self.store.where)
 
     def edit_caption(self, photo_id: str, caption: str | None) -> Photo:
         """Store a caption for every copy of a photo; None restores the generated caption."""

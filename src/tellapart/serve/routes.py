@@ -10,6 +10,7 @@ from typing import Annotated, Any, BinaryIO
 
 from fastapi import APIRouter, File, Query, Response, UploadFile
 from fastapi import Path as PathParameter
+from starlette.exceptions import HTTPException
 
 from tellapart.images.opening import UnreadableImage
 from tellapart.search.query import Filters
@@ -17,8 +18,9 @@ from tellapart.serve import schemas
 from tellapart.serve.access import DESCRIBE, AccessRules
 from tellapart.serve.describe import Describer
 from tellapart.serve.library import PHOTO_ID, PhotoLibrary
+from tellapart.serve.originals import original_file
 from tellapart.serve.rendering import PhotoRenderer, Size, to_jpeg
-from tellapart.serve.schemas import Description, IndexInfo, NewCaption, PhotoDetails, PhotoList
+from tellapart.serve.schemas import Description, EditList, IndexInfo, Indexing, NewCaption, PhotoDetails, PhotoList
 from tellapart.serve.uploads import RejectedUpload, save_upload, unreadable
 from tellapart.serve.work_queue import WorkQueue
 
@@ -26,9 +28,13 @@ PREVIEW_SIDE = 960
 JPEG_RESPONSE: dict[int | str, dict[str, Any]] = {
     200: {"content": {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}}}
 }
+ORIGINAL_RESPONSE: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}
+}
 
 PhotoId = Annotated[str, PathParameter(pattern=PHOTO_ID, description="Hash of the photo's bytes.")]
 Count = Annotated[int, Query(ge=1, le=200)]
+Offset = Annotated[int, Query(ge=0, le=10_000_000)]
 
 
 def index_routes(describer: Describer, rules: AccessRules, max_upload_pixels: int) -> APIRouter:
@@ -38,9 +44,14 @@ def index_routes(describer: Describer, rules: AccessRules, max_upload_pixels: in
 
     @router.get("/api/index")
     def index_info() -> IndexInfo:
-        """The size of the index and what the server can do."""
+        """The size of the index, its last and current update, and what the server can do."""
+        status = library.update_status()
         return IndexInfo(
             photos=len(library),
+            indexed=library.indexed(),
+            skipped=status.skipped if status else 0,
+            indexing=Indexing(done=status.done, total=status.total) if status and status.running else None,
+            originals=rules.originals,
             captions=describer.generator is not None,
             attention=describer.has_attention,
             max_upload_bytes=rules.upload_bytes,
@@ -63,15 +74,15 @@ def index_routes(describer: Describer, rules: AccessRules, max_upload_pixels: in
     return router
 
 
-def photo_routes(library: PhotoLibrary) -> APIRouter:
+def photo_routes(library: PhotoLibrary, originals: bool) -> APIRouter:
     """GET /api/photos, and everything under /api/photos/{id}."""
     router = APIRouter(prefix="/api/photos", tags=["photos"])
     renderer, queries, images = PhotoRenderer(), WorkQueue(4, 500), WorkQueue(4, 500)
 
     @router.get("")
-    async def newest_photos(count: Count = 24) -> PhotoList:
-        """The newest photos."""
-        return PhotoList(photos=schemas.photo_summaries(await queries.run(lambda: library.newest(count))))
+    async def newest_photos(count: Count = 24, offset: Offset = 0) -> PhotoList:
+        """The newest photos, or those after the first `offset` of them."""
+        return PhotoList(photos=schemas.photo_summaries(await queries.run(lambda: library.newest(count, offset))))
 
     @router.get("/{id}")
     async def photo(id: PhotoId) -> PhotoDetails:
@@ -88,6 +99,18 @@ def photo_routes(library: PhotoLibrary) -> APIRouter:
         """The photo as an upright JPEG without EXIF, at most 320 (small) or 1280 (large) pixels wide and high."""
         jpeg = await images.run(lambda: renderer.jpeg(library.file(id), size))
         return Response(jpeg, media_type="image/jpeg", headers={"cache-control": "private, max-age=86400"})
+
+    @router.get("/{id}/original", response_class=Response, responses=ORIGINAL_RESPONSE)
+    async def photo_original(id: PhotoId) -> Response:
+        """The file of the photo as it is, with its metadata, if the server may send it."""
+        if not originals:
+            raise HTTPException(403, "This server does not send original files.")
+        return original_file(await queries.run(lambda: library.file(id)))
+
+    @router.get("/{id}/edits")
+    async def photo_edits(id: PhotoId) -> EditList:
+        """The captions that people saved for a photo, newest first."""
+        return schemas.edit_list(await queries.run(lambda: library.history(id)))
 
     @router.put("/{id}/caption")
     async def edit_caption(id: PhotoId, new: NewCaption) -> PhotoDetails:

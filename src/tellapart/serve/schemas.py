@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, Field
 
+from tellapart.search import edit_history
 from tellapart.search.query import Found
 from tellapart.serve import describe, library
 
@@ -20,10 +21,21 @@ class Problem(BaseModel):
     detail: str
 
 
+class Indexing(BaseModel):
+    """An update of the index that is running, here or in another process."""
+
+    done: int
+    total: int | None = Field(description="Photos in the folders; null if they were not counted.")
+
+
 class IndexInfo(BaseModel):
     """The index and the limits of uploads."""
 
     photos: int
+    indexed: datetime.datetime | None = Field(description="When the last complete update ended.")
+    skipped: int = Field(description="Files that the last complete update could not read.")
+    indexing: Indexing | None = Field(description="Progress of an update; null if none is running.")
+    originals: bool = Field(description="Whether the server sends the files of photos as they are.")
     captions: bool = Field(description="Whether there is a captioner for uploaded photos.")
     attention: bool = Field(description="Whether the nouns of captions have boxes and attention.")
     max_upload_bytes: int
@@ -66,6 +78,19 @@ class NewCaption(BaseModel):
     """An edited caption."""
 
     caption: str | None = Field(max_length=MAX_CAPTION, description="null or blank restores the generated caption.")
+
+
+class Edit(BaseModel):
+    """A caption that a person saved."""
+
+    caption: str | None = Field(description="null: the generated caption was restored.")
+    saved: datetime.datetime
+
+
+class EditList(BaseModel):
+    """The edits of a photo, newest first."""
+
+    edits: list[Edit]
 
 
 class Word(BaseModel):
@@ -141,6 +166,11 @@ def photo_summaries(photos: Iterable[library.Photo]) -> list[PhotoSummary]:
     """Photos of the index for a list."""
     fields = [name for name in PhotoSummary.model_fields if name != "score"]
     return [PhotoSummary(**{name: getattr(photo, name) for name in fields}) for photo in photos]
+
+
+def edit_list(edits: Sequence[edit_history.Edit]) -> EditList:
+    """The edits of a photo for the API."""
+    return EditList(edits=[Edit(**vars(edit)) for edit in reversed(edits)])
 
 
 def photo_details(photo: library.Photo) -> PhotoDetails:

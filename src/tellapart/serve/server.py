@@ -7,7 +7,7 @@ import ipaddress
 import secrets
 import socket
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tellapart.core.errors import InputError
 
@@ -33,6 +33,8 @@ class ServerSettings:
     upload_megabytes: float = 20.0
     upload_megapixels: float = 50.0
     upload_seconds: float = 60.0
+    originals: Literal["auto", "yes", "no"] = "auto"
+    """Whether to send files as they are, with their metadata; auto: if visitors need no token."""
 
     def __post_init__(self) -> None:
         if self.token and (len(self.token) < MIN_TOKEN or not self.token.isalnum()):
@@ -102,7 +104,8 @@ def _access_rules(settings: ServerSettings) -> AccessRules:
 
     token = settings.token or ("" if is_loopback(settings.host) else secrets.token_hex(16))
     hosts = frozenset() if token else frozenset(("localhost", "127.0.0.1", "[::1]", settings.host.lower()))
-    return AccessRules(token, hosts, int(settings.upload_megabytes * 1e6), settings.upload_seconds)
+    originals = settings.originals == "yes" or (settings.originals == "auto" and not token)
+    return AccessRules(token, hosts, int(settings.upload_megabytes * 1e6), settings.upload_seconds, originals)
 
 
 def is_loopback(host: str) -> bool:

@@ -1,0 +1,64 @@
+"""The captions that people wrote for a photo, oldest first: a second table next to the index.
+
+content   hash of the photo's bytes          caption   null where the generated caption was restored
+path      of the file at that time           saved     in UTC
+
+A photo is found by its bytes or, after they have changed, by its path.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tellapart.core.errors import InputError
+from tellapart.search.table import listed, quoted
+from tellapart.search.table_errors import table_errors
+
+TABLE = "edits"
+COMPACT_EVERY = 64
+"""Edits."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A caption that a person saved."""
+
+    caption: str | None
+    """None: the generated caption was restored."""
+    saved: datetime.datetime
+
+
+class EditHistory:
+    """The edits of an index, by the connection to its database."""
+
+    def __init__(self, where: str, database: Any) -> None:
+        self.where, self.database = where, database
+
+    def add(self, content: str, path: str, caption: str | None) -> None:
+        """Remember an edit. One that cannot be remembered is stored in the index all the same."""
+        import pyarrow as pa
+
+        columns = [("content", pa.string()), ("path", pa.string()), ("caption", pa.string())]
+        schema = pa.schema([*columns, ("saved", pa.timestamp("us"))])
+        now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+        row = {"content": content, "path": path, "caption": caption, "saved": now}
+        with contextlib.suppress(InputError), table_errors(self.where):
+            table = self.database.create_table(TABLE, schema=schema, exist_ok=True)
+            table.add(pa.Table.from_pylist([row], schema))
+            if table.version % COMPACT_EVERY == 0:
+                table.optimize(cleanup_older_than=datetime.timedelta(hours=1))
+
+    def of(self, content: str, paths: Sequence[str]) -> list[Edit]:
+        """The edits of a photo, oldest first."""
+        same = f"content = {quoted(content)} OR path IN {listed(paths)}" if paths else f"content = {quoted(content)}"
+        with table_errors(self.where):
+            if TABLE not in self.database.list_tables().tables:
+                return []
+            table = self.database.open_table(TABLE)
+            rows = table.search().where(same).select(["caption", "saved"]).to_arrow().to_pylist()
+        edits = (Edit(row["caption"], row["saved"].replace(tzinfo=datetime.UTC)) for row in rows)
+        return sorted(edits, key=lambda edit: edit.saved)

@@ -1,0 +1,25 @@
+"""The file of a photo as it is, with its metadata, for visitors who may have it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi.responses import FileResponse
+
+SHOWN = {
+    ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png", ".webp": "image/webp", ".gif": "image/gif",
+    ".avif": "image/avif", ".bmp": "image/bmp",
+}  # fmt: skip
+"""Formats that every browser shows. The browser takes no file for another type than this, whatever its bytes are."""
+
+
+def original_file(file: Path) -> FileResponse:
+    """A file to show in the browser, or to save if browsers cannot show its format."""
+    media_type = SHOWN.get(file.suffix.lower())
+    return FileResponse(
+        file,
+        media_type=media_type or "application/octet-stream",
+        filename=file.name,
+        content_disposition_type="inline" if media_type else "attachment",
+        headers={"cache-control": "private, no-cache"},
+    )
