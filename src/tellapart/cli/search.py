@@ -93,6 +93,11 @@ def as_plain(found: Found) -> dict[str, Any]:
     return {**found.__dict__, "score": score, "taken": found.taken.isoformat() if found.taken else None}
 
 
+def _caption_text(found: Found) -> str:
+    """The caption as the table shows it."""
+    return (found.caption or "") + (" (not sure)" if found.caption and found.sure is False else "")
+
+
 def _print(found: list[Found], options: SearchOptions, how: str) -> None:
     if options.json:
         print(json.dumps([as_plain(one) for one in found], indent=2, ensure_ascii=False))
@@ -105,5 +110,5 @@ def _print(found: list[Found], options: SearchOptions, how: str) -> None:
         table.add_column(name, overflow="fold")
     for one in found:
         taken = one.taken.date().isoformat() if one.taken else ""
-        table.add_row(f"{one.score:.3f}", one.path, one.caption or "", taken)
+        table.add_row(f"{one.score:.3f}", one.path, _caption_text(one), taken)
     Console(markup=False, emoji=False).print(table)  # text, files and captions may contain markup

@@ -135,11 +135,15 @@ class PhotoCaptioner:
         """The backbone, loaded when the first image is captioned."""
         return FeatureExtractor(self.generator.spec, self.device, self.workers, self.precision)
 
+    @property
+    def is_bundled(self) -> bool:
+        """Whether this is the captioner in the package, whose confidence is calibrated."""
+        return self.generator.run.folder == MODELS / "captioner"
+
     @functools.cached_property
     def judge(self) -> Judge | None:
         """The bundled matcher if the captioner is the bundled one; other captioners are not calibrated with it."""
-        bundled = self.generator.run.folder == MODELS / "captioner" and is_bundled("matcher")
-        return open_judge("bundled", self.device) if bundled else None
+        return open_judge("bundled", self.device) if self.is_bundled and is_bundled("matcher") else None
 
     def _readers(self, judge: Judge | None) -> Readers:
         if judge is None or serves(self.generator.spec, judge.spec):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat, tee
@@ -10,13 +11,14 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from tellapart.core.types import Images
+from tellapart.core.types import Encoded, Images
 from tellapart.images.sources import ImageInput
 from tellapart.images.verified_file import VerifiedFile
-from tellapart.inference.caption_generator import BEAM, CaptionGenerator
+from tellapart.inference.caption_generator import BEAM, CaptionGenerator, GeneratedCaptions, with_confidence
 from tellapart.inference.captioning import PhotoCaptioner, load_captioner
 from tellapart.inference.feature_extractor import Extracted
 from tellapart.inference.feature_spec import serves
+from tellapart.inference.judge import Judge, open_judge
 from tellapart.inference.matching import PhotoMatcher, load_matcher
 
 BATCH = 64
@@ -30,6 +32,10 @@ class Embedded:
     vectors: np.ndarray  # [N, E] float32 of length one
     captions: list[str] | None
     faults: dict[int, str]
+    confidence: list[float] | None = None
+    """Probability that each caption is true; None for models that it was not calibrated for."""
+    sure: list[bool] | None = None
+    """Whether the confidence reaches its threshold."""
 
 
 class Embeds(Protocol):
@@ -64,6 +70,11 @@ class Embedder:
         """The generator of captions; None without a captioner."""
         return None if self.captioner is None else self.captioner.generator
 
+    @functools.cached_property
+    def judge(self) -> Judge | None:
+        """The matcher as judge of the captioner's captions; None for a captioner without calibrated confidence."""
+        return open_judge(self.matcher) if self.captioner is not None and self.captioner.is_bundled else None
+
     def embed_photos(self, photos: Iterable[ImageInput]) -> Iterator[Embedded]:
         """Vectors, and captions if there is a captioner, batch by batch and in order."""
         own, others = tee(photos)
@@ -78,9 +89,14 @@ class Embedder:
             if not extracted.places:
                 yield Embedded([], np.zeros((0, self.width), np.float32), None, extracted.faults)
                 continue
-            captions = None if self.generator is None else self._captions((other or extracted).images)
             vectors = self.matcher.encode_features(extracted.images)
-            yield Embedded(extracted.places, vectors, captions, extracted.faults)
+            if self.generator is None:
+                yield Embedded(extracted.places, vectors, None, extracted.faults)
+                continue
+            described = self._captions((other or extracted).images, vectors)
+            yield Embedded(
+                extracted.places, vectors, described.texts, extracted.faults, described.confidence, described.sure
+            )
 
     def embed_image(self, image: ImageInput) -> np.ndarray:
         """The vector of one image [E], or an UnreadableImage error."""
@@ -97,9 +113,13 @@ class Embedder:
         return self.matcher.encode_texts(texts)
 
     @torch.inference_mode()
-    def _captions(self, images: Images) -> list[str]:
+    def _captions(self, images: Images, vectors: np.ndarray) -> GeneratedCaptions:
+        """Captions of the captioner's features, with confidence where the matcher was calibrated for it."""
         assert self.generator is not None
-        return self.generator.generate(images, self.beam).texts
+        captions = self.generator.generate(images, self.beam)
+        if self.judge is None:
+            return captions
+        return with_confidence(captions, self.judge, Encoded(torch.from_numpy(vectors).to(self.judge.device)))
 
 
 def _of_both(one: Extracted, other: Extracted) -> tuple[Extracted, Extracted]:

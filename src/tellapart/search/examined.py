@@ -32,6 +32,9 @@ class Examined:
     fault: str = ""
     changed: bool = False
     """The file changed between hashing and decoding: it must be examined again, and `fault` is no reason."""
+    confidence: float | None = None
+    """Probability that the caption is true; None for models that it was not calibrated for."""
+    sure: bool | None = None
 
 
 Engine = Callable[[Iterator[list[Photo]]], Iterator[list[Examined]]]

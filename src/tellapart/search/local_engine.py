@@ -39,13 +39,28 @@ class _Chunk:
         self.files[place] = VerifiedFile(Path(one.photo.path), one.facts.content)
         return self.files[place]
 
-    def finish(self, place: int, vector: np.ndarray | None, caption: str | None, fault: str) -> None:
-        """Set the vector and caption of a photo, or its fault."""
+    def finish(self, place: int, described: Embedded, row: int) -> None:
+        """Set the vector and caption of a photo: those of a row."""
         one = self.examined[place]
-        if self.files.pop(place).changed:
-            self.examined[place] = Examined(one.photo, None, fault=fault, changed=True)
-        else:
-            self.examined[place] = Examined(one.photo, None if fault else one.facts, vector, caption, fault)
+        self._set(
+            place,
+            Examined(
+                one.photo,
+                one.facts,
+                described.vectors[row],
+                described.captions[row] if described.captions else None,
+                confidence=described.confidence[row] if described.confidence else None,
+                sure=described.sure[row] if described.sure else None,
+            ),
+        )
+
+    def fail(self, place: int, fault: str) -> None:
+        """Set the fault of a photo."""
+        self._set(place, Examined(self.examined[place].photo, None, fault=fault))
+
+    def _set(self, place: int, one: Examined) -> None:
+        changed = self.files.pop(place).changed
+        self.examined[place] = Examined(one.photo, None, fault=one.fault, changed=True) if changed else one
         self.remaining -= 1
 
 
@@ -72,9 +87,12 @@ def local_engine(embedder: Embeds, contents: np.ndarray) -> Engine:
 
         with ThreadPoolExecutor(1) as reader:
             for embedded in embedder.embed_photos(new_photos(reader)):
-                for number, vector, caption, fault in _results(embedded):
+                for row, number in enumerate(embedded.places):
                     chunk, place = submitted.pop(number)
-                    chunk.finish(place, vector, caption, fault)
+                    chunk.finish(place, embedded, row)
+                for number, fault in embedded.faults.items():
+                    chunk, place = submitted.pop(number)
+                    chunk.fail(place, fault)
                 while started and not started[0].remaining:
                     yield started.popleft().examined
             while started:
@@ -86,11 +104,3 @@ def local_engine(embedder: Embeds, contents: np.ndarray) -> Engine:
 def examine_all(photos: Sequence[Photo], embedder: Embeds, contents: np.ndarray) -> list[Examined]:
     """Facts of all photos, vectors of those whose bytes are not among `contents`."""
     return [one for chunk in local_engine(embedder, contents)(iter([list(photos)])) for one in chunk]
-
-
-def _results(embedded: Embedded) -> Iterator[tuple[int, np.ndarray | None, str | None, str]]:
-    captions: Sequence[str | None] = embedded.captions or [None] * len(embedded.places)
-    for place, vector, caption in zip(embedded.places, embedded.vectors, captions):
-        yield place, vector, caption, ""
-    for place, fault in embedded.faults.items():
-        yield place, None, None, fault

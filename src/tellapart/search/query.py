@@ -24,7 +24,8 @@ Day = datetime.date | str
 IN_MEMORY = 512 * 1024 * 1024
 """Bytes of vectors kept in memory for exact search: 130,000 of width 1024. Larger tables without an approximate index
 are read from disk for every query."""
-RETURNED = ("path", "folder", "taken", "width", "height", "caption", "edited", "content")
+RETURNED = ("path", "folder", "taken", "width", "height", "caption", "edited", "content",
+            "confidence", "sure")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,10 @@ class Found:
     height: int
     content: str = ""
     """Hash of its bytes; equal for copies."""
+    confidence: float | None = None
+    """Probability that the generated caption is true; None for an edited caption, and where it is unknown."""
+    sure: bool | None = None
+    """Whether the confidence reaches its threshold; None without confidence."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +146,7 @@ class Searcher:
         request = search(self.store, query, count, approximate.nprobes if approximate else 1, filters.condition())
         if approximate is None:
             request = request.bypass_vector_index()
-        rows = request.select([*RETURNED, "_distance"]).to_arrow().to_pylist()
+        rows = request.select([*self.store.existing(RETURNED), "_distance"]).to_arrow().to_pylist()
         return [_found(row, 1 - row["_distance"]) for row in rows]
 
     def _in_memory(self, query: np.ndarray, count: int, filters: Filters) -> list[Found]:
@@ -169,19 +174,27 @@ def _read(store: Store, version: int) -> _Snapshot:
 
     vectors = np.empty((len(store), store.about.width), np.float32)
     pieces: list[pa.RecordBatch] = []
-    filled = 0
-    for batch in store.batches([*RETURNED, "vector"]):
+    filled, returned = 0, store.existing(RETURNED)
+    for batch in store.batches([*returned, "vector"]):
         some = as_matrix(batch["vector"], store.about.width)
         if filled + len(some) > len(vectors):  # rows were added while this was read
             vectors = np.concatenate([vectors[:filled], np.empty_like(some)])
         vectors[filled : filled + len(some)] = some
         filled += len(some)
-        pieces.append(batch.select(list(RETURNED)))
-    schema = pa.schema([store.schema().field(name) for name in RETURNED])
+        pieces.append(batch.select(returned))
+    schema = pa.schema([store.schema().field(name) for name in returned])
     return _Snapshot(version, vectors[:filled], pa.Table.from_batches(pieces, schema).combine_chunks())
 
 
 def _found(row: dict[str, Any], score: float) -> Found:
     caption = row["edited"] or row["caption"]
     shown = row["folder"], row["taken"], row["width"], row["height"], row["content"]
-    return Found(row["path"], score, caption, *shown)
+    generated = not row["edited"]
+    return Found(
+        row["path"],
+        score,
+        caption,
+        *shown,
+        confidence=row.get("confidence") if generated else None,
+        sure=row.get("sure") if generated else None,
+    )

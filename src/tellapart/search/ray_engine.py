@@ -77,6 +77,8 @@ def _as_json(one: Examined) -> str:
         "caption": one.caption,
         "fault": one.fault,
         "changed": one.changed,
+        "confidence": one.confidence,
+        "sure": one.sure,
     }
     return json.dumps(plain | {"seen": one.vector is not None})
 
@@ -93,4 +95,6 @@ def _examined(text: str, vector: np.ndarray) -> Examined:
         row["caption"],
         row["fault"],
         row["changed"],
+        row["confidence"],
+        row["sure"],
     )

@@ -15,7 +15,7 @@ from tellapart.search.store import Store
 if TYPE_CHECKING:
     import pyarrow as pa
 
-COPIED = ("path", "content", "caption", "edited", "vector")
+COPIED = ("path", "content", "caption", "edited", "vector", "confidence", "sure")
 
 Row = dict[str, Any]
 SAME_VECTOR = 0.999
@@ -89,9 +89,10 @@ def _row(one: Examined, sources: dict[str, Row]) -> Row:
     assert one.facts is not None
     facts = {**one.facts.__dict__, "path": one.photo.path, "folder": one.photo.folder}
     if one.vector is not None:
-        return {**facts, "vector": one.vector, "caption": one.caption, "edited": None}
+        described = {"caption": one.caption, "confidence": one.confidence, "sure": one.sure}
+        return {**facts, **described, "vector": one.vector, "edited": None}
     source = sources[one.facts.content]
-    return {**facts, "vector": source["vector"], "caption": source["caption"], "edited": source["edited"]}
+    return {**facts, **{name: source.get(name) for name in ("vector", "caption", "confidence", "sure", "edited")}}
 
 
 def _table(rows: list[Row], store: Store) -> pa.Table:

@@ -14,7 +14,7 @@ from tellapart.core.errors import InputError, Step
 from tellapart.core.explained import explained
 from tellapart.images.folders import file_inside
 from tellapart.search.edit_history import EditHistory
-from tellapart.search.table import FACTS, TABLE, About, listed, quoted, schema
+from tellapart.search.table import FACTS, LATER, TABLE, About, listed, quoted, schema
 from tellapart.search.table_errors import is_panic, table_errors
 
 if TYPE_CHECKING:
@@ -105,10 +105,25 @@ class Store:
         if any(row["edited"] != caption for row in before):
             self.history.add(content, min(row["path"] for row in before), caption)
 
+    def existing(self, columns: Sequence[str]) -> list[str]:
+        """Those of some columns that the table has: an index that was made earlier lacks those in LATER."""
+        there = set(self.schema().names)
+        return [name for name in columns if name in there or name not in LATER]
+
+    def add_later_columns(self) -> None:
+        """Add the columns that an index made earlier lacks, without values."""
+        missing = {name: value for name, value in LATER.items() if name not in self.schema().names}
+        if missing:
+            with table_errors(self.where):
+                self.table.add_columns(missing)
+
     def batches(self, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
-        """Columns of all rows (or of those that meet a condition) with `_rowid`, batch by batch."""
+        """Columns of all rows (or of those that meet a condition) with `_rowid`, batch by batch.
+
+        An index that was made earlier has fewer: see `existing`.
+        """
         with table_errors(self.where):
-            query = self.table.search().select(list(columns)).with_row_id(True)
+            query = self.table.search().select(self.existing(columns)).with_row_id(True)
             yield from (query.where(where) if where else query).to_batches(8192)
 
     def row(self, path: str) -> dict[str, Any] | None:
@@ -177,6 +192,7 @@ def open_or_make(where: str, about: About) -> Store:
             database.create_table(TABLE, schema=schema(about), exist_ok=True)
         store = Store(where, database.open_table(TABLE), database)
     check_matcher(store, about.fingerprint, about.matcher)
+    store.add_later_columns()
     return store
 
 

@@ -3,7 +3,7 @@
 path      absolute; the key                 vector    float16, of length one
 folder    the indexed folder around it      caption   generated
 size, modified, content (a hash)            edited    written by a person; shown instead of the generated caption
-width, height, taken (the date in EXIF)
+width, height, taken (the date in EXIF)     confidence, sure    of the generated caption; null where they are unknown
 
 The metadata of the table hold the fingerprint of the matcher, so that one table never holds vectors of two matchers.
 """
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TABLE = "pictures"
-FACTS = ("path", "folder", "size", "modified", "content", "width", "height", "taken", "caption", "edited")
+FACTS = ("path", "folder", "size", "modified", "content", "width", "height", "taken", "caption", "edited",
+         "confidence", "sure")  # fmt: skip
+LATER = {"confidence": "cast(NULL as float)", "sure": "cast(NULL as boolean)"}
+"""Columns that the first indexes did not have, with their value in old rows."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ def schema(about: About) -> pa.Schema:
         ("taken", pa.timestamp("s")),
         ("caption", pa.string()),
         ("edited", pa.string()),
+        ("confidence", pa.float32()),
+        ("sure", pa.bool_()),
         ("vector", pa.list_(pa.float16(), about.width)),
     ]
     return pa.schema(columns, metadata={"tellapart": json.dumps(asdict(about))})

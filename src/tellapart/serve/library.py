@@ -59,6 +59,8 @@ class Photo:
     taken: datetime.datetime | None
     width: int
     height: int
+    sure: bool | None = None
+    """Whether the generated caption is probably true; None for an edited one, and where it is unknown."""
 
 
 class PhotoLibrary:
@@ -183,4 +185,5 @@ def _photo(row: dict[str, Any]) -> Photo:
         taken=row["taken"],
         width=row["width"],
         height=row["height"],
+        sure=None if row["edited"] else row.get("sure"),
     )

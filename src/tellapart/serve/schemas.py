@@ -51,6 +51,9 @@ class PhotoSummary(BaseModel):
     taken: datetime.datetime | None
     width: int
     height: int
+    sure: bool | None = Field(
+        description="Whether the generated caption is probably true; null for an edited caption, and where unknown."
+    )
     score: float | None = Field(None, description="Cosine similarity to the query; null where there is no query.")
 
 
@@ -72,6 +75,9 @@ class PhotoDetails(BaseModel):
     taken: datetime.datetime | None
     width: int
     height: int
+    sure: bool | None = Field(
+        description="Whether the generated caption is probably true; null for an edited caption, and where unknown."
+    )
 
 
 class NewCaption(BaseModel):
@@ -156,6 +162,7 @@ def found_photos(found: Sequence[Found]) -> list[PhotoSummary]:
             taken=one.taken,
             width=one.width,
             height=one.height,
+            sure=one.sure,
             score=round(one.score, 4) if math.isfinite(one.score) else None,
         )
         for one in found

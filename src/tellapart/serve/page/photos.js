@@ -2,11 +2,16 @@
 
 import { byId, imageUrl, make, request, showMessage } from "/elements.js";
 
+/** The text under a photo: its caption, with a word about captions that may be untrue. */
+function cardText(photo) {
+  return (photo.caption || photo.name) + (photo.caption && photo.sure === false ? " (not sure)" : "");
+}
+
 /** Replace the photos of a list, or add those after the ones it shows. */
 export function showPhotos(list, photos, add = false) {
   const items = photos.slice(add ? byId(list).children.length : 0).map((photo) => {
     const image = make("img", { src: imageUrl(photo.id, "small"), alt: "", loading: "lazy", width: 320, height: 240 });
-    const text = make("span", { textContent: photo.caption || photo.name });
+    const text = make("span", { textContent: cardText(photo) });
     const button = make("button", { type: "button" }, image, text);
     button.dataset.id = photo.id;
     button.addEventListener("click", () => openPhoto(button));
@@ -50,7 +55,7 @@ function showPhoto(photo) {
   byId("generated").textContent = generated ? `Generated caption: ${generated}` : "";
   byId("restore").hidden = !photo.edited;
   for (const text of document.querySelectorAll(`.photos [data-id="${photo.id}"] span`)) {
-    text.textContent = photo.caption || photo.name;
+    text.textContent = cardText(photo);
   }
 }
 
