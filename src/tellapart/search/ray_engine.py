@@ -94,7 +94,7 @@ def _examined(text: str, vector: np.ndarray) -> Examined:
         vector if row["seen"] else None,
         row["caption"],
         row["fault"],
-        row["changed"],
-        row["confidence"],
-        row["sure"],
+        changed=row["changed"],
+        confidence=row["confidence"],
+        sure=row["sure"],
     )
