@@ -11,7 +11,8 @@ from embeds_colours import Colours, fill, paint
 from tellapart.core.errors import InputError
 from tellapart.report.sheet import write_sheet
 from tellapart.search import ann, query
-from tellapart.search.query import Filters, Found, Searcher, combined
+from tellapart.search.filters import Filters
+from tellapart.search.query import Found, Searcher, combined
 from tellapart.search.store import Store, open_or_make
 from tellapart.search.table import About
 

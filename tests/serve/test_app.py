@@ -19,8 +19,8 @@ from PIL import Image
 import tellapart.serve.app
 from tellapart.cli.index import IndexOptions, index
 from tellapart.core.errors import InputError
+from tellapart.search.filters import Filters
 from tellapart.search.photo_index import PhotoIndex
-from tellapart.search.query import Filters
 from tellapart.serve.access import AccessRules
 from tellapart.serve.app import create_app
 from tellapart.serve.library import PhotoLibrary

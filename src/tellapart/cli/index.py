@@ -77,6 +77,8 @@ def _print(changes: Changes, built: Built | None, photos: int, options: IndexOpt
         f"{options.out}: {photos} photos; {changes.added} new, {changes.changed} changed, {changes.carried} moved or "
         f"copied, {changes.deleted} deleted, {changes.unchanged} unchanged."
     )
+    if changes.completed:
+        print(f"Added camera, place and description to {changes.completed} photos of an earlier index.")
     if options.verify:
         print(f"Verified: {changes.repaired} rows had the vector of another image and were replaced.")
     if built is not None:

@@ -17,5 +17,7 @@ class Changes:
     deleted: int = 0
     repaired: int = 0
     """Rows whose vector was not that of their file, found by `verify`."""
+    completed: int = 0
+    """Unchanged photos whose rows an earlier version wrote: camera, place and description were added to them."""
     faults: list[str] = field(default_factory=list)
     """Why other photos could not be indexed."""

@@ -1,4 +1,4 @@
-"""What an index stores of the file of a photo besides its vector: size, content, dimensions and date."""
+"""What an index stores of the file of a photo besides its vector: size, content, dimensions, date, camera, place."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tellapart.images.formats import image_suffixes
+from tellapart.images.metadata.photo_metadata import PhotoMetadata, read_metadata
 from tellapart.images.orientation import upright_size
 from tellapart.images.verified_file import hash_of
-
-EXIF_BLOCK, TAKEN, CHANGED = 0x8769, 0x9003, 0x0132
-"""EXIF tags: the block of camera settings, the date of the photo in it, and the date of the last change."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +28,11 @@ class FileFacts:
     height: int
     """Of the upright photo, as a viewer shows it."""
     taken: datetime.datetime | None
+    camera: str = ""
+    latitude: float | None = None
+    longitude: float | None = None
+    described: str | None = None
+    """What people wrote about the photo into its file."""
 
 
 def file_facts(path: Path) -> FileFacts:
@@ -44,33 +47,28 @@ def file_facts(path: Path) -> FileFacts:
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
         data = file.read()
-    width = height = 0
-    taken = None
+    width, height, metadata = 0, 0, PhotoMetadata()
     # A broken header, for which a plugin may raise anything, is no error here: decoding reports it.
     with (
         contextlib.suppress(Exception),
         Image.open(io.BytesIO(data)) as opened,
     ):
         width, height = upright_size(opened)
-        if exif := opened.getexif():
-            taken = exif_date(exif.get_ifd(EXIF_BLOCK).get(TAKEN) or exif.get(CHANGED))
-    return FileFacts(len(data), status.st_mtime_ns, hash_of(data), width, height, taken)
+        metadata = read_metadata(opened, path)
+    return FileFacts(
+        size=len(data),
+        modified=status.st_mtime_ns,
+        content=hash_of(data),
+        width=width,
+        height=height,
+        taken=metadata.taken,
+        camera=metadata.camera or "",
+        latitude=metadata.latitude,
+        longitude=metadata.longitude,
+        described=metadata.description,
+    )
 
 
 def content_of(path: Path) -> str:
     """The hash of the bytes of a file; OSError if it cannot be read."""
     return hash_of(path.read_bytes())
-
-
-def exif_date(text: object) -> datetime.datetime | None:
-    """A date as EXIF writes it; None for anything else.
-
-    >>> exif_date("2019:07:21 18:04:33")
-    datetime.datetime(2019, 7, 21, 18, 4, 33)
-    >>> exif_date("0000:00:00 00:00:00"), exif_date(None)
-    (None, None)
-    """
-    try:
-        return datetime.datetime.strptime(str(text).strip("\0 ")[:19], "%Y:%m:%d %H:%M:%S")
-    except ValueError:
-        return None

@@ -26,6 +26,7 @@ class Known:
     modified: np.ndarray  # [N]
     contents: np.ndarray  # [N] uint64, sorted independently
     seen: np.ndarray  # [N] bool
+    incomplete: np.ndarray  # [N] bool: an earlier version wrote the row, without the columns in LATER
 
     def find(self, paths: Sequence[str]) -> np.ndarray:
         """Positions [P] of these paths, -1 for unknown ones."""
@@ -38,7 +39,13 @@ class Known:
         self.seen[places[there]] = True
         same = np.zeros(len(paths), bool)
         same[there] = (self.sizes[places[there]] == sizes[there]) & (self.modified[places[there]] == modified[there])
+        same[there] &= ~self.incomplete[places[there]]
         return same
+
+    def completes(self, path: str) -> bool:
+        """Whether the row of a path is incomplete, so that it is written again although nothing has changed."""
+        place = int(self.find([path])[0])
+        return place >= 0 and bool(self.incomplete[place])
 
     def doubt_all(self) -> None:
         """Take no file for unchanged and no content for known, so that every photo is encoded again."""
@@ -57,8 +64,9 @@ class Known:
 
 def read_known(store: Store) -> Known:
     """All rows of an index."""
-    names, sizes, modified, contents = [], [], [], []
-    for batch in store.batches(["path", "size", "modified", "content"]):
+    names, sizes, modified, contents, incomplete = [], [], [], [], []
+    for batch in store.batches(["path", "size", "modified", "content", "camera"]):
+        incomplete.append(np.asarray(batch["camera"].is_null().to_numpy(zero_copy_only=False)))
         names.append(np.asarray([short_hash(path) for path in batch["path"].to_pylist()], np.uint64))
         contents.append(np.asarray([int(text[:16], 16) for text in batch["content"].to_pylist()], np.uint64))
         sizes.append(batch["size"].to_numpy())
@@ -71,6 +79,7 @@ def read_known(store: Store) -> Known:
         _joined(modified, np.int64)[order],
         np.sort(_joined(contents, np.uint64)),
         np.zeros(len(order), bool),
+        _joined(incomplete, np.bool_)[order],
     )
 
 

@@ -22,7 +22,8 @@ from tellapart.search.changes import Changes
 from tellapart.search.embedder import Embedder, open_embedder
 from tellapart.search.engines import EngineName, engine_factory
 from tellapart.search.file_facts import content_of
-from tellapart.search.query import Day, Filters, Found, Searcher, as_day, combined
+from tellapart.search.filters import Day, Filters, as_day
+from tellapart.search.query import Found, Searcher, combined
 from tellapart.search.rerank import rerank as reranked
 from tellapart.search.store import Store, check_matcher, open_or_make, open_store, store_exists
 from tellapart.search.table import About

@@ -1,4 +1,4 @@
-"""Searching an index by a vector, within folders and dates."""
+"""Searching an index by a vector, among the photos that meet conditions."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.search.ann import NEIGHBOURS, as_matrix, built, search
+from tellapart.search.filters import Filters
 from tellapart.search.store import Store
-from tellapart.search.table import quoted, under
 from tellapart.search.table_errors import table_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Day = datetime.date | str
-"""A day, or its text: 2019-07-21."""
 IN_MEMORY = 512 * 1024 * 1024
 """Bytes of vectors kept in memory for exact search: 130,000 of width 1024. Larger tables without an approximate index
 are read from disk for every query."""
 RETURNED = ("path", "folder", "taken", "width", "height", "caption", "edited", "content",
-            "confidence", "sure")  # fmt: skip
+            "confidence", "sure", "camera", "latitude", "longitude", "described")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Found:
     score: float
     """Cosine with the query, or the joint score after reranking."""
     caption: str | None
-    """The edited caption if there is one, otherwise the generated one."""
+    """The edited caption if there is one, else the description in the file, else the generated caption."""
     folder: str
     taken: datetime.datetime | None
     width: int
@@ -47,57 +45,9 @@ class Found:
     """Probability that the generated caption is true; None for an edited caption, and where it is unknown."""
     sure: bool | None = None
     """Whether the confidence reaches its threshold; None without confidence."""
-
-
-@dataclass(frozen=True)
-class Filters:
-    """Conditions on the photos to find."""
-
-    folder: str = ""
-    """Only photos in this folder or one inside it."""
-    after: datetime.date | None = None
-    """Taken on this day or later; photos without a date do not match."""
-    before: datetime.date | None = None
-    """Taken before this day."""
-
-    def condition(self) -> str:
-        """The condition for the table; empty if there is none."""
-        parts = [under(self.folder)] if self.folder else []
-        parts += [f"taken >= timestamp {quoted(f'{self.after} 00:00:00')}"] if self.after else []
-        parts += [f"taken < timestamp {quoted(f'{self.before} 00:00:00')}"] if self.before else []
-        return " AND ".join(parts)
-
-    def mask(self, facts: pa.Table) -> np.ndarray:
-        """The same condition over rows in memory [N]."""
-        import pyarrow as pa
-        import pyarrow.compute as compute
-
-        kept = np.ones(facts.num_rows, bool)
-        if self.folder:
-            kept &= _true(compute.starts_with(facts["path"], self.folder.rstrip("/") + "/"))
-        for day, compare in ((self.after, compute.greater_equal), (self.before, compute.less)):
-            if day is not None:
-                start = pa.scalar(datetime.datetime.combine(day, datetime.time()), pa.timestamp("s"))
-                kept &= _true(compare(facts["taken"], start))
-        return kept
-
-
-def as_day(day: Day | None, argument: str) -> datetime.date | None:
-    """A day, given as one or as text; None for none. `argument` names it in the error.
-
-    >>> as_day("2019-07-21", "after")
-    datetime.date(2019, 7, 21)
-    """
-    if not day or isinstance(day, datetime.date):
-        return day or None
-    try:
-        return datetime.date.fromisoformat(day)
-    except ValueError as error:
-        raise InputError(f"`{argument}` must be a day such as 2019-07-21, not '{day}'.") from error
-
-
-def _true(answers: pa.ChunkedArray) -> np.ndarray:
-    return np.asarray(answers.fill_null(False).to_numpy())
+    camera: str | None = None
+    latitude: float | None = None
+    longitude: float | None = None
 
 
 def combined(plus: Sequence[np.ndarray], minus: Sequence[np.ndarray] = ()) -> np.ndarray:
@@ -136,8 +86,10 @@ class Searcher:
         self, query: np.ndarray, count: int = NEIGHBOURS, filters: Filters | None = None, exact: bool = False
     ) -> list[Found]:
         """The photos nearest to a vector [E] of length one, best first."""
+        filters = filters or Filters()
+        filters.check(self.store)
         with table_errors(self.store.where):
-            return self._nearest(query, count, filters or Filters(), exact)
+            return self._nearest(query, count, filters, exact)
 
     def _nearest(self, query: np.ndarray, count: int, filters: Filters, exact: bool) -> list[Found]:
         approximate = None if exact else built(self.store)
@@ -187,14 +139,21 @@ def _read(store: Store, version: int) -> _Snapshot:
 
 
 def _found(row: dict[str, Any], score: float) -> Found:
-    caption = row["edited"] or row["caption"]
     shown = row["folder"], row["taken"], row["width"], row["height"], row["content"]
-    generated = not row["edited"]
+    own = own_caption(row)
     return Found(
         row["path"],
         score,
-        caption,
+        own or row["caption"],
         *shown,
-        confidence=row.get("confidence") if generated else None,
-        sure=row.get("sure") if generated else None,
+        confidence=None if own else row.get("confidence"),
+        sure=None if own else row.get("sure"),
+        camera=row.get("camera") or None,
+        latitude=row.get("latitude"),
+        longitude=row.get("longitude"),
     )
+
+
+def own_caption(row: dict[str, Any]) -> str | None:
+    """The caption that people wrote: the edited one, else the description in the file."""
+    return row["edited"] or row.get("described") or None

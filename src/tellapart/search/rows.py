@@ -50,6 +50,9 @@ def write_chunk(
             same = float(np.dot(np.asarray(was["vector"], np.float32), row["vector"])) > SAME_VECTOR
             changes.unchanged += same
             changes.repaired += not same
+        elif one.vector is None and known.completes(one.photo.path):
+            changes.unchanged += 1
+            changes.completed += 1
         elif one.vector is None:
             changes.carried += 1
         elif old:

@@ -4,6 +4,8 @@ path      absolute; the key                 vector    float16, of length one
 folder    the indexed folder around it      caption   generated
 size, modified, content (a hash)            edited    written by a person; shown instead of the generated caption
 width, height, taken (the date in EXIF)     confidence, sure    of the generated caption; null where they are unknown
+width, height, taken (the date in EXIF)     described written by a person into the file: XMP, IPTC or EXIF
+camera ('' for none, null where the file was not read yet), latitude, longitude (of EXIF)
 
 The metadata of the table hold the fingerprint of the matcher, so that one table never holds vectors of two matchers.
 """
@@ -20,8 +22,15 @@ if TYPE_CHECKING:
 
 TABLE = "pictures"
 FACTS = ("path", "folder", "size", "modified", "content", "width", "height", "taken", "caption", "edited",
-         "confidence", "sure")  # fmt: skip
-LATER = {"confidence": "cast(NULL as float)", "sure": "cast(NULL as boolean)"}
+         "confidence", "sure", "camera", "latitude", "longitude", "described")  # fmt: skip
+LATER = {
+    "confidence": "cast(NULL as float)",
+    "sure": "cast(NULL as boolean)",
+    "camera": "cast(NULL as string)",
+    "latitude": "cast(NULL as double)",
+    "longitude": "cast(NULL as double)",
+    "described": "cast(NULL as string)",
+}
 """Columns that the first indexes did not have, with their value in old rows."""
 
 
@@ -52,6 +61,10 @@ def schema(about: About) -> pa.Schema:
         ("edited", pa.string()),
         ("confidence", pa.float32()),
         ("sure", pa.bool_()),
+        ("camera", pa.string()),
+        ("latitude", pa.float64()),
+        ("longitude", pa.float64()),
+        ("described", pa.string()),
         ("vector", pa.list_(pa.float16(), about.width)),
     ]
     return pa.schema(columns, metadata={"tellapart": json.dumps(asdict(about))})

@@ -70,7 +70,7 @@ def update_index(
         _check_emptied(store, roots, gone, forget)
         store.delete(gone)
         changes.deleted = len(gone)
-        if changes.added or changes.changed or changes.carried or changes.deleted or verify:
+        if changes.added or changes.changed or changes.carried or changes.completed or changes.deleted or verify:
             store.compact()
         status.end(len(changes.faults))
     return changes

@@ -22,8 +22,9 @@ from tellapart.runs.bundled import lasting_name
 from tellapart.search.ann import as_matrix
 from tellapart.search.edit_history import Edit
 from tellapart.search.embedder import Embedder
+from tellapart.search.filters import Filters
 from tellapart.search.photo_index import PhotoIndex
-from tellapart.search.query import Filters, Found, Searcher
+from tellapart.search.query import Found, Searcher, own_caption
 from tellapart.search.store import check_matcher
 from tellapart.search.table import FACTS
 from tellapart.search.update_status import UpdateStatus, read_status
@@ -179,11 +180,11 @@ def _photo(row: dict[str, Any]) -> Photo:
         id=row["content"],
         name=path.name,
         folder=folder.as_posix(),
-        caption=row["edited"] or row["caption"],
+        caption=own_caption(row) or row["caption"],
         edited=bool(row["edited"]),
         generated_caption=row["caption"],
         taken=row["taken"],
         width=row["width"],
         height=row["height"],
-        sure=None if row["edited"] else row.get("sure"),
+        sure=None if own_caption(row) else row.get("sure"),
     )

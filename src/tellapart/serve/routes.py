@@ -13,7 +13,7 @@ from fastapi import Path as PathParameter
 from starlette.exceptions import HTTPException
 
 from tellapart.images.opening import UnreadableImage
-from tellapart.search.query import Filters
+from tellapart.search.filters import Filters
 from tellapart.serve import schemas
 from tellapart.serve.access import DESCRIBE, AccessRules
 from tellapart.serve.describe import Describer
