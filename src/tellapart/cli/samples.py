@@ -60,7 +60,7 @@ def sample_photos(names: Sequence[str]) -> list[Path]:
     """Paths of the installed sample photos."""
     found = importlib.util.find_spec("skimage")
     if found is None or found.origin is None:
-        raise InputError("The sample photos come with scikit-image; run `pip install 'tellapart[demo]'`.")
+        raise InputError("The sample photos come with scikit-image; run `pip install scikit-image`.")
     photos = [Path(found.origin).parent / "data" / name for name in names]
     missing = [photo.name for photo in photos if not photo.is_file()]
     if missing:

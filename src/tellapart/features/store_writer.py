@@ -7,7 +7,6 @@ are on the disk. `features.json`, without which the folder is not read, is writt
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tellapart.core.errors import InputError
+from tellapart.core.file_lock import lock
 from tellapart.core.files import read_json, save_array, write_json, write_text
 from tellapart.data.feature_store import FeatureStore
 
@@ -101,7 +101,7 @@ class StoreWriter:
     def _open(self) -> None:
         self._guard = (self.folder / ".lock").open("w")
         try:
-            fcntl.flock(self._guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._guard)
         except OSError as error:
             raise InputError(
                 f"Another process is writing {self.folder}; wait for it, or choose another `name`."

@@ -45,7 +45,7 @@ def ray_engine(make: Callable[[], Embeds], contents: np.ndarray, workers: int, c
         ray = importlib.import_module("ray")
         data = importlib.import_module("ray.data")
     except ImportError as error:
-        raise InputError("`engine='ray'` needs Ray; run `pip install 'tellapart[ray]'`.") from error
+        raise InputError("`engine='ray'` needs Ray; run `pip install 'ray[data]'`.") from error
     if not ray.is_initialized():
         ray.init(log_to_driver=False, include_dashboard=False)
 

@@ -228,5 +228,5 @@ def _connect(where: str) -> Any:
     try:
         lancedb = importlib.import_module("lancedb")
     except ImportError as error:
-        raise InputError("An index needs LanceDB; run `pip install tellapart[search]`.") from error
+        raise InputError("An index needs LanceDB; run `pip install lancedb`.") from error
     return lancedb.connect(where, read_consistency_interval=READ_INTERVAL)

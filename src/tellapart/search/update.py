@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.core.errors import InputError
+from tellapart.core.file_lock import lock
 from tellapart.images.folders import images_in
 from tellapart.search.changes import Changes
 from tellapart.search.examined import Engine, Photo
@@ -122,11 +123,9 @@ def _only_writer(where: str) -> Iterator[None]:
     if "://" in where:
         yield
         return
-    import fcntl
-
     with (Path(where) / ".lock").open("w") as guard:
         try:
-            fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(guard)
         except OSError as error:
             raise InputError(f"Another process is updating the index {where}; wait for it.") from error
         yield

@@ -79,7 +79,7 @@ def open_server(
     """
     settings = settings or ServerSettings()
     if any(importlib.util.find_spec(name) is None for name in REQUIRED):
-        raise InputError("The server needs FastAPI and uvicorn: pip install 'tellapart[search,serve]'.")
+        raise InputError("The server needs FastAPI and uvicorn: run `pip install fastapi uvicorn python-multipart`.")
     import uvicorn
 
     from tellapart.search.photo_index import open_index

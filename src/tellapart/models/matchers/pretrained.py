@@ -82,7 +82,7 @@ def _tensor(features: Any) -> Tensor:
 
 def open_dual_encoder(source: str, pretrained: bool) -> tuple[Any, Any]:
     """(model, tokeniser) of a CLIP-like folder or name; with random weights unless `pretrained`."""
-    model, tokeniser = open_transformers_model(source, pretrained, "CLIP-like model", "backbones")
+    model, tokeniser = open_transformers_model(source, pretrained, "CLIP-like model")
     if not hasattr(model, "get_text_features") or not hasattr(model, "get_image_features"):
         raise InputError(f"'{source}' is a {type(model).__name__}, which has no image and text encoder.")
     return model, tokeniser
