@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DOCS   := $(VENV)/.installed-docs
 
-.PHONY: demo page test quick format lint types bench docs pages results clean
+.PHONY: demo page test quick torture format lint types bench docs pages results clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -33,6 +33,10 @@ format: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/ruff check src tests benchmarks
+
+# Campaigns against reliability (docs/reliability.md). It continues where it stopped: torture.jsonl keeps the progress.
+torture: $(STAMP)
+	PYTHONPATH=tests:src OMP_NUM_THREADS=1 $(BIN)/python -m torture --results torture.jsonl $(TORTURE)
 
 types: $(STAMP)
 	$(BIN)/mypy

@@ -20,6 +20,9 @@ import numpy as np
 from tellapart.core.errors import InputError, Step
 from tellapart.core.explained import explained
 from tellapart.core.files import load_array, read_json
+from tellapart.data.stored_arrays import load_offsets
+
+AGAIN = "extract the features again"
 
 
 class FeatureStore:
@@ -30,7 +33,7 @@ class FeatureStore:
         if not (self.folder / "features.json").is_file():
             raise InputError(f"No finished features at {self.folder}; extract them first.", Step("extract", "PACK"))
         self.facts: dict[str, Any] = read_json(self.folder / "features.json")
-        if not isinstance(self.facts, dict) or not {"kind", "width"} <= set(self.facts):
+        if not isinstance(self.facts, dict) or not _describes_features(self.facts):
             raise InputError(f"{self.folder / 'features.json'} does not describe features; extract them again.")
 
     @property
@@ -51,12 +54,12 @@ class FeatureStore:
     @cached_property
     def offsets(self) -> np.ndarray:
         """[I + 1]: image i has rows offsets[i] … offsets[i + 1] - 1."""
-        return load_array(self.folder / "offsets.npy")
+        return load_offsets(self.folder / "offsets.npy", AGAIN)
 
     @cached_property
     def values(self) -> np.ndarray:
         """All rows [rows, width] float16, memory-mapped."""
-        with explained(self.folder / "values.f16", "extract the features again"):
+        with explained(self.folder / "values.f16", AGAIN):
             values = np.memmap(self.folder / "values.f16", dtype=np.float16, mode="r").reshape(-1, self.width)
         if len(values) != int(self.offsets[-1]):
             raise InputError(
@@ -106,7 +109,18 @@ class FeatureStore:
 
     def _optional(self, name: str) -> np.ndarray | None:
         path = self.folder / f"{name}.npy"
-        return load_array(path, mapped=True) if path.is_file() else None
+        if not path.is_file():
+            return None
+        values = load_array(path, mapped=True)
+        if values.ndim == 0 or len(values) != int(self.offsets[-1]):
+            raise InputError(f"{path} does not have one row per row of values.f16; {AGAIN}.")
+        return values
+
+
+def _describes_features(facts: dict[str, Any]) -> bool:
+    """Whether the facts name a kind and a width that can be."""
+    width = facts.get("width")
+    return isinstance(facts.get("kind"), str) and isinstance(width, int) and width > 0
 
 
 def mirror_of(store: FeatureStore) -> FeatureStore:

@@ -29,9 +29,11 @@ from tellapart.core.explained import explained
 from tellapart.core.files import load_array, read_json, read_lines, save_array, write_json
 from tellapart.core.leftovers import recover
 from tellapart.data.pack_types import Caption, Column, Detections, PackImage, Phrase, Split
+from tellapart.data.stored_arrays import load_numbers, load_offsets
 from tellapart.text.vocabulary import Vocabulary
 
 FORMAT = 1
+AGAIN = "prepare the pack again"
 CAPTION_IDS = "caption-ids"
 """The column of the source's caption ids (COCO's), one per caption, -1 for none; absent if the source has no ids."""
 STORED_PER = {"image": "picture"}
@@ -106,17 +108,23 @@ class Pack:
     @cached_property
     def tokens(self) -> np.ndarray:
         """Word ids of all captions, concatenated; caption c has tokens[offsets[c] : offsets[c + 1]]."""
-        return load_array(self.folder / "tokens.npy", mapped=True)
+        tokens = load_numbers(self.folder / "tokens.npy", 0, len(self.vocabulary), AGAIN, mapped=True)
+        if len(tokens) != int(self.offsets[-1]):
+            raise InputError(f"{self.folder / 'tokens.npy'} and offsets.npy do not fit together; {AGAIN}.")
+        return tokens
 
     @cached_property
     def offsets(self) -> np.ndarray:
         """[C + 1], see `tokens`."""
-        return load_array(self.folder / "offsets.npy")
+        return load_offsets(self.folder / "offsets.npy", AGAIN)
 
     @cached_property
     def owner(self) -> np.ndarray:
         """[C]: the image row of each caption, -1 for none."""
-        return load_array(self.folder / "owner.npy")
+        owner = load_numbers(self.folder / "owner.npy", -1, len(self.images), AGAIN)
+        if len(owner) != len(self.offsets) - 1:
+            raise InputError(f"{self.folder / 'owner.npy'} and offsets.npy do not fit together; {AGAIN}.")
+        return owner
 
     def split(self, name: str) -> Split:
         """Rows of `train`, `val`, `test`, …; `all` is every row."""
@@ -146,11 +154,14 @@ class Pack:
         path = self.folder / "columns" / f"{name}.npy"
         if not path.is_file():
             raise InputError(f"{self.folder} has no column '{name}'; annotate it first.", Step("annotate", self.folder))
-        facts = read_json(path.with_suffix(".json"))
-        stored = facts.pop("per")
-        return Column(
-            load_array(path, mapped=True), next((p for p, s in STORED_PER.items() if s == stored), stored), facts
-        )
+        with explained(path.with_suffix(".json"), "annotate the pack again"):
+            facts = dict(read_json(path.with_suffix(".json")))
+            stored = str(facts.pop("per"))
+        per = next((p for p, s in STORED_PER.items() if s == stored), stored)
+        values = load_array(path, mapped=True)
+        if values.ndim == 0 or len(values) != self._rows_per().get(per):
+            raise InputError(f"{path} does not have one row per {per}; annotate the pack again.")
+        return Column(values, per, facts)
 
     def has_column(self, name: str) -> bool:
         """Whether the pack has this column."""
@@ -158,11 +169,15 @@ class Pack:
 
     def save_column(self, name: str, values: np.ndarray, per: str, facts: dict[str, Any] | None = None) -> None:
         """Store a column with one row per caption, token or image, as `per` says."""
-        rows = {"caption": len(self.owner), "token": len(self.tokens), "image": len(self.images)}
+        rows = self._rows_per()
         if per not in rows or len(values) != rows[per]:
             raise InputError(f"Column '{name}' has {len(values)} rows per {per}; this pack needs one of {rows}.")
         write_json(self.folder / "columns" / f"{name}.json", {"per": STORED_PER.get(per, per), **(facts or {})})
         save_array(self.folder / "columns" / f"{name}.npy", values)
+
+    def _rows_per(self) -> dict[str, int]:
+        """How many rows a column has, by what it has one for."""
+        return {"caption": len(self.owner), "token": len(self.tokens), "image": len(self.images)}
 
     def feature_names(self) -> list[str]:
         """Names of the finished features."""
@@ -175,7 +190,7 @@ class Pack:
     @contextlib.contextmanager
     def _reading(self, name: str) -> Iterator[Path]:
         """The path of a file of the pack; errors in reading it name it."""
-        with explained(self.folder / name, "prepare the pack again"):
+        with explained(self.folder / name, AGAIN):
             yield self.folder / name
 
 

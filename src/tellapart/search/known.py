@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tellapart.core.explained import explained
 from tellapart.search.store import Store
 from tellapart.search.table import under
 
@@ -68,7 +69,8 @@ def read_known(store: Store) -> Known:
     for batch in store.batches(["path", "size", "modified", "content", "camera"]):
         incomplete.append(np.asarray(batch["camera"].is_null().to_numpy(zero_copy_only=False)))
         names.append(np.asarray([short_hash(path) for path in batch["path"].to_pylist()], np.uint64))
-        contents.append(np.asarray([int(text[:16], 16) for text in batch["content"].to_pylist()], np.uint64))
+        with explained(f"The index {store.where}", "copy it again from where it is whole, or make it again"):
+            contents.append(np.asarray([int(text[:16], 16) for text in batch["content"].to_pylist()], np.uint64))
         sizes.append(batch["size"].to_numpy())
         modified.append(batch["modified"].to_numpy())
     joined = _joined(names, np.uint64)

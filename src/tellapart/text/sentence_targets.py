@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.core.errors import InputError
+from tellapart.core.explained import reason
 from tellapart.core.progress import Advance
 
 MINILM = "minilm"
@@ -75,8 +76,10 @@ def load_targets(path: Path, captions: int) -> np.ndarray:
     """Your own targets: an .npy of numbers [captions, d]."""
     try:
         values: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is not an .npy array of numbers: {error}") from error
+    except Exception as error:  # numpy raises even a TokenError for a damaged header
+        raise InputError(f"{path} is not an .npy array of numbers: {reason(error)}") from error
+    if not np.issubdtype(values.dtype, np.floating) and not np.issubdtype(values.dtype, np.integer):
+        raise InputError(f"{path} holds {values.dtype} instead of numbers; compute it again.")
     if values.ndim != 2 or len(values) != captions:
         raise InputError(
             f"{path} has shape {values.shape}; it needs one row for each of the pack's {captions} captions."

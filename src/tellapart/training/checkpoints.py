@@ -5,8 +5,10 @@ it. No pickle: a checkpoint from a stranger cannot run code."""
 
 from __future__ import annotations
 
+import contextlib
 import random
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from tellapart.core.explained import explained
 from tellapart.core.files import atomic_folder, read_json, write_json
 from tellapart.runs.old_names import renamed_weights
 
@@ -91,7 +94,8 @@ def newest_checkpoint(folder: Path) -> Path | None:
 
 def read_position(checkpoint: Path) -> Position:
     """The position that a checkpoint was written at."""
-    return Position(**read_json(checkpoint / "state.json")["position"])
+    with _reading(checkpoint):
+        return Position(**read_json(checkpoint / "state.json")["position"])
 
 
 def restore_checkpoint(
@@ -102,6 +106,20 @@ def restore_checkpoint(
     scaler: torch.amp.GradScaler | None = None,
 ) -> None:
     """Restore the state of a checkpoint, random states last."""
+    with _reading(checkpoint):
+        _restore(checkpoint, objective, optimiser, average, scaler)
+
+
+@contextlib.contextmanager
+def _reading(checkpoint: Path) -> Iterator[None]:
+    """Name the checkpoint that cannot be used: a damaged file makes libraries raise almost anything."""
+    with explained(checkpoint, f"remove {checkpoint.parent} to train this stage from its start"):
+        yield
+
+
+def _restore(
+    checkpoint: Path, objective: nn.Module, optimiser: torch.optim.Optimizer, average: Any, scaler: Any
+) -> None:
     tensors = renamed_weights(load_file(checkpoint / "state.safetensors"))
     plain = read_json(checkpoint / "state.json")
     objective.load_state_dict(_under(tensors, "objective."))

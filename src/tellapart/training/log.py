@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -40,13 +41,13 @@ class Log:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """All rows of a log; a last line that a kill cut off is skipped."""
+    """All rows of a log; a last line that a kill cut off, or a damaged one, is skipped."""
     if not path.is_file():
         return []
     rows = []
-    for line in path.read_text(encoding="utf-8").split("\n"):
-        try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
+    for line in path.read_bytes().split(b"\n"):
+        with contextlib.suppress(ValueError, RecursionError):
+            row = json.loads(line.decode("utf-8"))
+            if isinstance(row, dict) and "stage" in row and isinstance(row.get("total"), int | float):
+                rows.append(row)
     return rows

@@ -56,6 +56,8 @@ def find_resume_point(recipe: Recipe, chosen: Collection[str], out: Path) -> Res
     """What has been done of the chosen stages. Checkpoints that training does not resume from are removed."""
     checkpoint = newest_checkpoint(out / "checkpoints")
     position = read_position(checkpoint) if checkpoint else Position()
+    if not 0 <= position.stage < len(recipe.stages):
+        raise InputError(f"{checkpoint} is of a stage that the recipe does not have; remove {out / 'checkpoints'}.")
     at = recipe.stages[position.stage].name
     if checkpoint and at in chosen and stage_path(out, at).is_file():
         # The stage ended after this checkpoint: its end is repeated, which also writes its log rows again.

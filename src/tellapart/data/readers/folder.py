@@ -94,13 +94,19 @@ def _table(path: Path, options: ReaderOptions, result: Source) -> Iterator[Row]:
 def _column(names: Sequence[str], asked: str | None, known: Sequence[str], what: str, argument: str, path: Path) -> str:
     if asked is not None:
         if asked not in names:
-            raise InputError(f"{path} has no column '{asked}'; it has {', '.join(names)}.")
+            raise InputError(f"{path} has no column '{asked}'; it has {_few(names)}.")
         return asked
     lower = {name.strip().lower(): name for name in reversed(names)}
     for name in known:
         if name in lower:
             return lower[name]
-    raise InputError(f"{path}: no column of {what} among {', '.join(names)}; name it with `{argument}`.")
+    raise InputError(f"{path}: no column of {what} among {_few(names)}; name it with `{argument}`.")
+
+
+def _few(names: Sequence[str]) -> str:
+    """Names for an error: at most ten, long ones cut off."""
+    shown = [name if len(name) <= 40 else f"{name[:40]}…" for name in names[:10]]
+    return ", ".join(shown + ["…"] * (len(names) > 10))
 
 
 def _csv_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[Row]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
 from tellapart.core.errors import InputError
+from tellapart.core.explained import reason
 from tellapart.features.importers.source import Imported
 from tellapart.features.regions import grid_boxes
 
@@ -75,10 +75,10 @@ class FileSource:
                 if "image_w" in loaded.files and "image_h" in loaded.files:
                     size = float(loaded["image_w"]), float(loaded["image_h"])
             return values, self._sibling_boxes(key) if boxes is None else boxes, size
-        except (ValueError, EOFError, OSError, BadZipFile) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{file} cannot be read as arrays ({error}); fix it or make it again.") from error
+        except InputError:
+            raise
+        except Exception as error:  # zip and numpy raise many kinds for a damaged file
+            raise InputError(f"{file} cannot be read as arrays ({reason(error)}); fix it or make it again.") from error
 
     def _sibling_boxes(self, key: str) -> np.ndarray | None:
         return None if self._boxes is None else np.load(self._boxes / f"{key}.npy", allow_pickle=False)

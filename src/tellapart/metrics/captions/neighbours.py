@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.core.errors import InputError
+from tellapart.core.explained import reason
 
 LOOK_ALIKES = 9
 """Similar images that a caption must distinguish its own from."""
@@ -77,8 +78,8 @@ def read_neighbours(path: Path, images: Sequence[Hashable], count: int = LOOK_AL
 def _vectors(path: Path, images: int) -> np.ndarray:
     try:
         vectors: np.ndarray = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path} cannot be read as an array ({error}); write it with numpy.save.") from error
+    except Exception as error:  # numpy raises even a TokenError for a damaged header
+        raise InputError(f"{path} cannot be read as an array ({reason(error)}); write it with numpy.save.") from error
     if vectors.ndim != 2 or len(vectors) != images or not np.issubdtype(vectors.dtype, np.number):
         raise InputError(
             f"{path} has an array of shape {vectors.shape}; give one vector for each of the {images} images of the "
