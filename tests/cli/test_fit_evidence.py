@@ -9,7 +9,7 @@ from PIL import Image
 from tellapart.cli.fit_evidence import FitOptions, fit
 from tellapart.core.errors import InputError
 from tellapart.inference.fit_evidence import LEAST_COUNT
-from tellapart.inference.matching import fingerprint
+from tellapart.runs.fingerprint import fingerprint
 from tellapart.inference.strange_images import SIDE, strange_images
 from tellapart.inference.word_evidence import read_evidence
 

@@ -81,7 +81,7 @@ def test_only_a_window_of_photos_is_ahead(
     """After the first of many batches no more than the batch and two units a worker have been opened."""
     pack = drawn_pack(tmp_path, images=1)
     opened: list[Path] = []
-    import tellapart.inference.feature_extractor as module
+    import tellapart.features.backbones as module
 
     read = module.read_square
     monkeypatch.setattr(module, "read_square", lambda path, *rest: opened.append(path) or read(path, *rest))

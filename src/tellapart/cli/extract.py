@@ -32,15 +32,17 @@ class ExtractOptions:
     pack: Positional[Annotated[Path, arg(metavar="PACK")]]
     """The pack, as `tellapart prepare` made it."""
     backbone: str = "efficientnet-lite0"
-    """efficientnet-lite0, -lite1 or -lite2; a transformers vision model's name or folder; or timm:NAME."""
+    """efficientnet-lite0, -lite1 or -lite2; a transformers vision model's name or folder (hf:FOLDER too); or
+    timm:NAME."""
     kind: str = "grid"
     """vector (one row per image), grid (one row per cell of the feature map), regions (one row per box), or several
     separated by commas: all are computed in one pass."""
     name: str = ""
     """Name of the features in the pack. Default: backbone and kind, as in lite0-grid. With several kinds, NAME-KIND."""
-    resize: Literal["auto", "squash", "crop"] = "auto"
-    """squash shows the network the whole image, crop its centre as most papers do. auto: squash for grid and regions,
-    since their boxes are fractions of the whole image; crop for vectors alone."""
+    resize: Literal["auto", "squash", "crop", "own"] = "auto"
+    """squash shows the network the whole image, crop its centre as most papers do, own what the image processor of a
+    model of transformers makes. auto: squash for grid and regions, since their boxes are fractions of the whole image;
+    for vectors alone own where the model has a processor, else crop."""
     regions_from: str = "auto"
     """detections (those in the pack), fixed (boxes at several scales), or a transformers object detector's name or
     folder, which first adds detections to the pack. auto: detections if the pack has them, else fixed boxes."""

@@ -19,6 +19,7 @@ from tellapart.core.errors import InputError, Step
 from tellapart.core.types import Batch, Images, Texts
 from tellapart.data.device_pixels import DevicePixels
 from tellapart.data.feature_store import FeatureStore, mirror_of
+from tellapart.data.own_images import OwnImages
 from tellapart.data.pack import Pack
 from tellapart.data.pack_types import Column
 from tellapart.data.resident_features import resident_features
@@ -39,6 +40,7 @@ class Batches:
     views: whether batches have pixels, and whether batches with a seed mirror and crop images at random.
     width_multiple: captions are padded to a multiple of this many tokens.
     squares: where batches take squashed images from (`views.squash`); default: read for each batch.
+    own: reads images that are not squashed, with the processor of the model.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Batches:
         views: Views = UNCHANGED,
         width_multiple: int = 1,
         squares: DevicePixels | None = None,
+        own: OwnImages | None = None,
     ) -> None:
         self.pack, self.store, self.longest, self.width_multiple = pack, store, longest, width_multiple
         self.device = torch.device(device)
@@ -63,7 +66,8 @@ class Batches:
             )
         self.columns: dict[str, Column] = {name: pack.column(name) for name in columns}
         self.views = views
-        self.reader = PixelReader(pack, views) if views.pixels and not views.squash else None
+        self.own = own if views.pixels and not views.squash else None
+        self.reader = PixelReader(pack, views) if views.pixels and not views.squash and own is None else None
         self.squares = squares
         if views.pixels and views.squash and squares is None:
             self.squares = DevicePixels(pack, stored_side(pack) or views.pixels, self.device, keep=False)
@@ -78,7 +82,9 @@ class Batches:
         squashed = self.views.pixels > 0 and self.views.squash
         seen = [] if squashed else sample_views(self.views, rows, seed)
         pixels = None
-        if self.reader is not None:
+        if self.own is not None:
+            columns |= {name: value.to(self.device) for name, value in self.own.read(rows, seen).items()}
+        elif self.reader is not None:
             pixels = self._tensor(self.reader.read(rows, seen).numpy())
         elif squashed and self.squares is not None:
             pixels = crop_squares(self.squares.read(rows), self.views.pixels, self._crops(rows, seed))

@@ -21,11 +21,14 @@ from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
 from tellapart.features.efficientnet import LITE_SIZES, EfficientNetLite, efficientnet_lite, fold_norms
+from tellapart.images.decoding import Resize, Square, read_square
+from tellapart.images.own_processor import OwnProcessor, open_processor
 from tellapart.images.preprocessing import Interpolation, Preprocessing
+from tellapart.images.sources import ImageSource
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 LITE_MEAN, LITE_STD = (127 / 255,) * 3, (128 / 255,) * 3
-TIMM_PREFIX = "timm:"
+TIMM_PREFIX, HUB_PREFIX = "timm:", "hf:"
 TUNED_NETWORK, TUNED_SIZE, PREFIX = "network", "size", "prefix"
 """Names in the metadata of a tuned backbone's file; the prefix is that of its weights' names."""
 TUNED_FILES = ("backbone.safetensors", "model.safetensors")
@@ -39,10 +42,20 @@ class Backbone(nn.Module):
         super().__init__()
         self.name, self.width, self.preprocessing = name, width, preprocessing
         self.network = network
+        self.processor: OwnProcessor | None = None
+        """The image processor that a model of transformers brings, for squares resized as `own`."""
         mean = torch.tensor(preprocessing.mean).view(1, 3, 1, 1)
         std = torch.tensor(preprocessing.std).view(1, 3, 1, 1)
         self.register_buffer("scale", 1 / (255 * std), persistent=False)
         self.register_buffer("shift", -mean / std, persistent=False)
+
+    def square(self, source: ImageSource, resize: Resize) -> Square:
+        """An image as the square that the network reads."""
+        if resize != "own":
+            return read_square(source, self.preprocessing, resize)
+        if self.processor is None:
+            raise InputError(f"The backbone {self.name} has no image processor of its own; use resize crop or squash.")
+        return self.processor.square(source)
 
     def normalise(self, pixels: Tensor) -> Tensor:
         """Scale uint8 0 … 255 (or float in the same range) to the network's input."""
@@ -147,7 +160,7 @@ def load_backbone(name: str, trainable: bool = False, pretrained: bool = True) -
     elif name.startswith(TIMM_PREFIX):
         backbone = _load_timm(name, pretrained)
     else:
-        backbone = _load_transformers(name, pretrained)
+        backbone = _load_transformers(name.removeprefix(HUB_PREFIX), pretrained)
     return backbone.eval().requires_grad_(trainable)
 
 
@@ -201,31 +214,19 @@ def _load_transformers(name: str, pretrained: bool) -> Backbone:
             f"folder or the hub ({str(error).splitlines()[0]}). Give a local folder, or check the name."
         ) from error
     model = getattr(model, "vision_model", model)  # CLIP and similar models: the image encoder
-    preprocessing = _transformers_preprocessing(name, getattr(config, "vision_config", config))
+    processor = open_processor(name)
+    preprocessing = _transformers_preprocessing(processor, getattr(config, "vision_config", config))
     backbone = Backbone(name, TokensToMap(model), 0, preprocessing)
+    backbone.processor = processor
     backbone.width = int(_probe(backbone))
     return backbone
 
 
-def _transformers_preprocessing(name: str, config: Any) -> Preprocessing:
-    """From the model's preprocessor_config.json; without one, the model's image size and ImageNet's mean and std."""
-    from transformers import ImageProcessingMixin
-
-    try:
-        stored, _ = ImageProcessingMixin.get_image_processor_dict(name)
-    except OSError:
-        stored = {}
-    size = (
-        _side(stored.get("crop_size")) or _side(stored.get("size")) or _side(getattr(config, "image_size", None)) or 224
-    )
-    interpolation: Interpolation = "bicubic" if stored.get("resample") == 3 else "bilinear"
-    return Preprocessing(
-        size,
-        tuple(stored.get("image_mean") or IMAGENET_MEAN),
-        tuple(stored.get("image_std") or IMAGENET_STD),
-        interpolation,
-        min(1.0, size / (_side(stored.get("size")) or size / 0.875)),
-    )
+def _transformers_preprocessing(processor: OwnProcessor | None, config: Any) -> Preprocessing:
+    """From the model's image processor; without one, the model's image size and ImageNet's mean and std."""
+    if processor is not None:
+        return processor.preprocessing()
+    return Preprocessing(_side(getattr(config, "image_size", None)) or 224, IMAGENET_MEAN, IMAGENET_STD)
 
 
 def _side(value: Any) -> int:
@@ -266,4 +267,4 @@ def _imported(package: str, because: str) -> Any:
 
 def short_name(name: str) -> str:
     """The name of a backbone in features' names: `lite0` for `efficientnet-lite0`, else the last part of a path."""
-    return Path(name.removeprefix(TIMM_PREFIX).rstrip("/")).name.removeprefix("efficientnet-")
+    return Path(name.removeprefix(TIMM_PREFIX).removeprefix(HUB_PREFIX).rstrip("/")).name.removeprefix("efficientnet-")

@@ -37,7 +37,7 @@ def extract_features(
     backbone: str = "efficientnet-lite0",
     kind: str = "grid",
     name: str = "",
-    resize: Literal["auto", "squash", "crop"] = "auto",
+    resize: Literal["auto", "squash", "crop", "own"] = "auto",
     regions: RegionSettings | None = None,
     flip: bool = False,
     batch: int = 0,
@@ -49,7 +49,8 @@ def extract_features(
     """The finished stores in the order of `kind`, each followed by its mirror images if `flip` is set.
 
     kind: vector, grid, regions, or several separated by commas. name: default is backbone and kind, as in lite0-grid.
-    resize: squash shows the network the whole image, crop its centre; auto is crop for vectors alone, else squash.
+    resize: squash shows the network the whole image, crop its centre, own what the image processor of a model of
+    transformers makes; auto is squash for grid and regions, and for vectors alone own where there is one, else crop.
     batch: images per batch; 0 is 4 on a CPU, 64 on an accelerator. workers: threads; 0 is one per core.
 
     Features that exist and were made in the same way are kept; an interrupted extraction resumes.
@@ -66,7 +67,7 @@ def extract_features(
     if regions.cut:
         _check_cut(network, regions.cut)
     workers = workers or cores()
-    shape: Resize = resize if resize != "auto" else "crop" if kinds == ("vector",) else "squash"
+    shape = _resize(resize, kinds, network)
     found = None
     if "regions" in kinds:
         found = regions_of(pack, regions, device=used, workers=workers, overwrite=overwrite, progress=progress)
@@ -91,6 +92,14 @@ def extract_features(
     finally:
         for target in targets:
             target.writer.close()
+
+
+def _resize(given: str, kinds: tuple[str, ...], network: Backbone) -> Resize:
+    if given != "auto":
+        return given  # type: ignore[return-value]
+    if kinds != ("vector",):
+        return "squash"
+    return "crop" if network.processor is None else "own"
 
 
 def parse_kinds(text: str) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from tellapart.features.backbones import Backbone
 from tellapart.features.regions import Regions
 from tellapart.features.rows import ROW_MAKERS, see
 from tellapart.features.store_writer import Rows, StoreWriter
-from tellapart.images.decoding import Resize, read_square, stacked
+from tellapart.images.decoding import Resize, stacked
 from tellapart.images.opening import UnreadableImage
 
 
@@ -100,7 +100,7 @@ class Pipeline:
         squares, faults = [], []
         for row in images.tolist():
             try:
-                squares.append(read_square(self.pack.image_path(row), self.backbone.preprocessing, self.resize))
+                squares.append(self.backbone.square(self.pack.image_path(row), self.resize))
             except UnreadableImage as error:
                 faults.append(str(error))
         if faults:

@@ -22,7 +22,8 @@ from tellapart.images.pixel_budget import BUDGET, return_free_memory
 from tellapart.images.preprocessing import Interpolation, Preprocessing
 from tellapart.images.sources import ImageSource, name_of, opened
 
-Resize = Literal["squash", "crop"]
+Resize = Literal["squash", "crop", "own"]
+"""own: as the image processor of the model does."""
 Box = tuple[float, float, float, float]
 
 LARGE = 25_000_000

@@ -18,7 +18,8 @@ from tellapart.inference.feature_extractor import Extracted, FeatureExtractor
 from tellapart.inference.judge import Judge
 from tellapart.inference.judged_images import JudgedImages
 from tellapart.inference.known_images import KnownImages, checked_for
-from tellapart.inference.neighbours import NeighbourFinder, StoredFeatures, numbered
+from tellapart.inference.neighbours import KeptInputs, NeighbourFinder, numbered, stored_features
+from tellapart.inference.own_extractor import OwnExtractor
 from tellapart.inference.telling_apart import Surroundings
 
 
@@ -39,10 +40,10 @@ class CaptionedBatch:
 class Readers:
     """What reads images: the captioner's extractor, and a judge with its own if the captioner's does not serve it."""
 
-    captioner: FeatureExtractor
+    captioner: FeatureExtractor | OwnExtractor
     judge: Judge | None = None
     """None: the captioner itself scores how well a caption identifies its image."""
-    own: FeatureExtractor | None = None
+    own: FeatureExtractor | OwnExtractor | None = None
 
 
 class Neighbourhood:
@@ -70,7 +71,9 @@ class Neighbourhood:
         spec = readers.captioner.spec
         self.kept = int(self.rows.max(initial=-1)) + 1 if self.judge else len(everything)
         """Images whose features are kept."""
-        self.features = StoredFeatures(self.kept, spec, readers.captioner.device)
+        self.features = stored_features(self.kept, spec, readers.captioner.device)
+        if isinstance(self.features, KeptInputs):
+            self.batch_size = 1  # inputs of different shapes
         self.judged = None if self.judge is None else JudgedImages(self.judge, len(self.names))
         by_judge = self.judge is not None and self.judge.has_vectors
         width = (

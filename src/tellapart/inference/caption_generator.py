@@ -15,12 +15,14 @@ from tellapart.core.types import Encoded, Images, State
 from tellapart.inference.attention import attends
 from tellapart.inference.confidence import confidences
 from tellapart.inference.distinctive import distinctive_captions
-from tellapart.inference.feature_spec import FeatureSpec, run_spec
+from tellapart.inference.feature_spec import FeatureSpec
 from tellapart.inference.judge import Judge
+from tellapart.inference.own_extractor import spec_of
 from tellapart.inference.proposals import join_proposals, replaced
 from tellapart.inference.telling_apart import STRENGTHS, Choice, Surroundings, choose, differing_words, guide
 from tellapart.inference.word_evidence import WordEvidence
 from tellapart.models.captioners.r2m import R2MModel
+from tellapart.models.hub.chat import ChatCaptionerModel
 from tellapart.models.decoding import Constraints, Decoded, bad_endings, beams
 from tellapart.runs.run import Run, open_run
 from tellapart.text.function_words import content_words
@@ -59,7 +61,7 @@ class CaptionGenerator:
     """A captioner, and the spec of the features that it reads."""
 
     run: Run
-    captioner: Captioner
+    captioner: Captioner | ChatCaptionerModel
     spec: FeatureSpec
     constraints: Constraints
 
@@ -67,6 +69,11 @@ class CaptionGenerator:
     def attends(self) -> bool:
         """Whether captions have attention over parts of the image."""
         return attends(self.captioner) and self.spec.kind != "vector"
+
+    @property
+    def max_words(self) -> int:
+        """Most words of a caption."""
+        return int(getattr(self.captioner, "most_words", MAX_WORDS))
 
     def generate(self, images: Images, beam: int = BEAM) -> GeneratedCaptions:
         """The likeliest caption of each image, by beam search."""
@@ -81,9 +88,11 @@ class CaptionGenerator:
         The captioner itself scores how well they do.
         """
         beam = beam or DISTINCTIVE_BEAM
+        if isinstance(self.captioner, ChatCaptionerModel):
+            raise InputError("A chat model cannot judge its own captions; give a matcher as `matcher`.")
         chosen = distinctive_captions(
             self.captioner, images, among=among, neighbours=neighbours, weight=weight, width=beam,
-            max_words=MAX_WORDS, constraints=self.constraints,
+            max_words=self.max_words, constraints=self.constraints,
         )  # fmt: skip
         first = torch.arange(len(images), device=chosen.chosen.device) * beam
         texts, likeliest = self._texts(chosen.decoded), self._texts(chosen.proposed.select(first))
@@ -132,7 +141,8 @@ class CaptionGenerator:
         self, images: Images, judge: Judge, around: Surroundings, beam: int, weight: float
     ) -> tuple[Decoded, Decoded, Choice]:
         """The plain captions, the chosen ones, and the choice; a stronger search follows where the first fails."""
-        evidence, state = judge.evidence, self.captioner.start(images)
+        evidence = judge.evidence
+        state = {} if isinstance(self.captioner, ChatCaptionerModel) else self.captioner.start(images)
         plain = self.plain(images, state=state)
         decoded = plain
         choice: Choice | None = None
@@ -153,7 +163,12 @@ class CaptionGenerator:
 
     def plain(self, images: Images, beam: int = BEAM, state: State | None = None) -> Decoded:
         """The likeliest caption of each image, by beam search; state: the captioner's, if it has started."""
-        found = beams(self.captioner, images, beam, max_words=MAX_WORDS, constraints=self.constraints, state=state)
+        if isinstance(self.captioner, ChatCaptionerModel):
+            found = self.captioner.own_beams(images, beam)
+        else:
+            found = beams(
+                self.captioner, images, beam, max_words=self.max_words, constraints=self.constraints, state=state
+            )
         return found.select(torch.arange(len(images), device=found.tokens.device) * beam)
 
     def _guided(
@@ -166,6 +181,8 @@ class CaptionGenerator:
         beam: int,
     ) -> Decoded:
         """A beam of captions, guided with this strength where the judge sees words."""
+        if isinstance(self.captioner, ChatCaptionerModel):
+            return self.captioner.own_beams(images, beam)
         constraints = replace(self.constraints, no_repeat=2)
         preferred = None if evidence is None else strength * guide(evidence, around, self.run.vocabulary)
         with fast_products(around.neighbours.device):
@@ -173,7 +190,7 @@ class CaptionGenerator:
                 self.captioner,
                 images,
                 beam,
-                max_words=MAX_WORDS,
+                max_words=self.max_words,
                 constraints=constraints,
                 guide=preferred,
                 state=state,
@@ -181,7 +198,12 @@ class CaptionGenerator:
 
     def proposed(self, images: Images, beam: int) -> list[list[str]]:
         """All captions of a beam, without a guide."""
-        found = self._texts(beams(self.captioner, images, beam, max_words=MAX_WORDS, constraints=self.constraints))
+        if isinstance(self.captioner, ChatCaptionerModel):
+            found = self._texts(self.captioner.own_beams(images, beam))
+        else:
+            found = self._texts(
+                beams(self.captioner, images, beam, max_words=self.max_words, constraints=self.constraints)
+            )
         return [found[first : first + beam] for first in range(0, len(found), beam)]
 
     def _texts(self, decoded: Decoded) -> list[str]:
@@ -212,7 +234,7 @@ def _new_words(text: str, plain: str, neighbours: list[int], confused: list[int]
 def open_caption_generator(folder: Path | str, device: torch.device | str = "cpu") -> CaptionGenerator:
     """A captioner's run, ready for photos; `bundled:captioner` is the one in the package."""
     run = open_run(folder, device=device)
-    if not isinstance(run.model, Captioner):
+    if not isinstance(run.model, Captioner | ChatCaptionerModel):
         raise InputError(f"{run.folder} is a {run.recipe.name} run, not a captioner; give a captioner's run.")
     if isinstance(run.model, R2MModel) and run.model.see is None:
         raise InputError(
@@ -220,5 +242,5 @@ def open_caption_generator(folder: Path | str, device: torch.device | str = "cpu
             "them with detections and join them with sentences, as for training; a report shows captions.",
             Step("report", run.folder),
         )
-    spec = run_spec(run.data, run.folder)
+    spec = spec_of(run)
     return CaptionGenerator(run, run.model, spec, Constraints(bad_endings=bad_endings(run.vocabulary)))

@@ -12,6 +12,7 @@ import torch
 from tellapart.core.device import usable_device
 from tellapart.core.errors import InputError
 from tellapart.core.progress import Progress
+from tellapart.core.protocols import Captioner
 from tellapart.core.types import Images
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.sources import ImageInput, as_images, name_of
@@ -30,6 +31,7 @@ from tellapart.inference.caption_settings import CaptionSettings, OtherImages
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import serves
 from tellapart.inference.judge import Judge, MatcherOrRun, open_judge
+from tellapart.inference.own_extractor import OwnExtractor, has_own_processor, prepared
 from tellapart.runs.bundled import MODELS, is_bundled, run_name
 
 DEFAULT_SETTINGS = CaptionSettings()
@@ -45,6 +47,7 @@ class PhotoCaptioner:
         workers: int = 0,
         precision: str = "auto",
     ) -> None:
+        prepared(generator.run, precision)
         self.generator, self.device = generator, torch.device(device)
         self.workers, self.precision = workers, precision
 
@@ -131,8 +134,10 @@ class PhotoCaptioner:
         return progress.track(self._captions(batches, given, settings.attention), len(given), "captioning")
 
     @functools.cached_property
-    def extractor(self) -> FeatureExtractor:
+    def extractor(self) -> FeatureExtractor | OwnExtractor:
         """The backbone, loaded when the first image is captioned."""
+        if has_own_processor(self.generator.run):
+            return OwnExtractor(self.generator.run, self.generator.spec, self.device, self.workers)
         return FeatureExtractor(self.generator.spec, self.device, self.workers, self.precision)
 
     @property
@@ -142,12 +147,16 @@ class PhotoCaptioner:
 
     @functools.cached_property
     def judge(self) -> Judge | None:
-        """The bundled matcher if the captioner is the bundled one; other captioners are not calibrated with it."""
-        return open_judge("bundled", self.device) if self.is_bundled and is_bundled("matcher") else None
+        """The bundled matcher if the captioner is the bundled one, or a chat model, which cannot judge itself; other
+        captioners are not calibrated with it."""
+        chats = not isinstance(self.generator.captioner, Captioner)
+        return open_judge("bundled", self.device) if (self.is_bundled or chats) and is_bundled("matcher") else None
 
     def _readers(self, judge: Judge | None) -> Readers:
         if judge is None or serves(self.generator.spec, judge.spec):
             return Readers(self.extractor, judge)
+        if has_own_processor(judge.run):
+            return Readers(self.extractor, judge, OwnExtractor(judge.run, judge.spec, self.device, self.workers))
         return Readers(self.extractor, judge, FeatureExtractor(judge.spec, self.device, self.workers))
 
     def _likeliest(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[CaptionedBatch]:
@@ -199,7 +208,7 @@ class PhotoCaptioner:
 def load_captioner(
     model: str | os.PathLike[str] = "bundled", device: str = "auto", workers: int = 0, precision: str = "auto"
 ) -> PhotoCaptioner:
-    """Open a captioner: the bundled one, or the folder of a trained run.
+    """Open a captioner: the bundled one, the folder of a trained run, or a captioner of transformers (`hf:FOLDER`).
 
     device: cpu, cuda, …; auto uses an accelerator if there is one.
     workers: threads that open images, 0 for one per core.

@@ -28,7 +28,7 @@ from tellapart.features.detectors import Detector, load_detector
 from tellapart.features.extract import ACCELERATOR_BATCH, CPU_BATCH, cores
 from tellapart.features.regions import Regions, choose_regions
 from tellapart.features.rows import ROW_MAKERS, see
-from tellapart.images.decoding import Square, read_square, stacked
+from tellapart.images.decoding import Square, stacked
 from tellapart.images.formats import image_suffixes
 from tellapart.images.opening import UnreadableImage, why_unreadable
 from tellapart.images.sources import ImageInput, ImageSource, as_source
@@ -125,7 +125,7 @@ class FeatureExtractor:
         faults: dict[int, str] = {}
         for place, source in zip(places, sources):
             try:
-                square = read_square(source, self.backbone.preprocessing, self.spec.resize)
+                square = self.backbone.square(source, self.spec.resize)
                 if self.spec.kind == "regions":
                     regions.append(self._regions(source))
             except UnreadableImage as error:

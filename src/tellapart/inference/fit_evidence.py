@@ -18,7 +18,7 @@ from torch import Tensor
 from tellapart.inference.confidence import confidence_features
 from tellapart.inference.judge import Judge
 from tellapart.inference.logistic import Logistic, fit_logistic
-from tellapart.inference.matching import fingerprint
+from tellapart.runs.fingerprint import fingerprint
 from tellapart.inference.word_evidence import (
     CONFIDENCE_FEATURES,
     TRUTH_FEATURES,

@@ -12,11 +12,13 @@ from torch import Tensor
 from tellapart.core.errors import InputError
 from tellapart.core.protocols import Matcher
 from tellapart.core.types import Encoded, Images
-from tellapart.inference.feature_spec import as_needed, run_spec
-from tellapart.inference.matching import PhotoMatcher, fingerprint
+from tellapart.inference.feature_spec import as_needed
+from tellapart.inference.matching import PhotoMatcher
+from tellapart.inference.own_extractor import spec_of
 from tellapart.inference.texts import as_texts
 from tellapart.inference.word_evidence import FOLDER, WordEvidence, read_evidence
 from tellapart.runs.bundled import MODELS, run_name
+from tellapart.runs.fingerprint import fingerprint
 from tellapart.runs.run import Run, open_run
 
 MatcherOrRun = PhotoMatcher | str | os.PathLike[str]
@@ -32,7 +34,7 @@ class Judge:
         if not isinstance(run.model, Matcher):
             raise InputError(f"{run.folder} is a {run.recipe.name} run, not a matcher; give a matcher's run.")
         self.run, self.matcher, self.device = run, run.model, torch.device(device)
-        self.spec = run_spec(run.data, run.folder)
+        self.spec = spec_of(run)
         self.scale = scale_of(run.model)
 
     @torch.no_grad()

@@ -9,7 +9,7 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.inference.judge import Judge
-from tellapart.inference.matching import fingerprint
+from tellapart.runs.fingerprint import fingerprint
 
 
 @dataclass(frozen=True, eq=False)

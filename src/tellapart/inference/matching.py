@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,10 +18,12 @@ from tellapart.core.types import Encoded, Images
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.sources import ImageInput, as_images
 from tellapart.inference.feature_extractor import FeatureExtractor
-from tellapart.inference.feature_spec import as_needed, run_spec
+from tellapart.inference.feature_spec import as_needed
+from tellapart.inference.own_extractor import OwnExtractor, has_own_processor, prepared, spec_of
 from tellapart.inference.texts import as_texts
 from tellapart.models.matchers.scores import unit
 from tellapart.runs.bundled import run_name
+from tellapart.runs.fingerprint import fingerprint
 from tellapart.runs.run import Run, open_run
 
 TEXT_BATCH = 256
@@ -39,9 +40,10 @@ class PhotoMatcher:
     def __init__(self, run: Run, device: torch.device | str = "cpu", workers: int = 0, precision: str = "auto") -> None:
         if not isinstance(run.model, Matcher):
             raise InputError(f"{run.folder} is a {run.recipe.name} run, not a matcher; give a matcher's run.")
+        prepared(run, precision)
         self.run, self.model = run, run.model
         self.device, self.workers, self.precision = torch.device(device), workers, precision
-        self.spec = run_spec(run.data, run.folder)
+        self.spec = spec_of(run)
 
     def encode_images(self, images: ImageInputs, *, batch_size: int = 32, progress: bool = False) -> np.ndarray:
         """Vectors of length one [N, D], float32; one image gives [1, D].
@@ -108,8 +110,10 @@ class PhotoMatcher:
         return fingerprint(self.run.folder)
 
     @functools.cached_property
-    def extractor(self) -> FeatureExtractor:
+    def extractor(self) -> FeatureExtractor | OwnExtractor:
         """The backbone, loaded when the first image is encoded."""
+        if has_own_processor(self.run):
+            return OwnExtractor(self.run, self.spec, self.device, self.workers)
         return FeatureExtractor(self.spec, self.device, self.workers, self.precision)
 
     @torch.inference_mode()
@@ -160,19 +164,10 @@ def is_vectors(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.ndim == 2 and np.issubdtype(value.dtype, np.floating)
 
 
-def fingerprint(run: Path) -> str:
-    """A hash of the weights and the vocabulary of a run; it does not change when the run is moved or copied."""
-    digest = hashlib.sha256()
-    for name in ("model.safetensors", "vocabulary.json"):
-        with (run / name).open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()[:32]
-
-
 def load_matcher(
     model: str | os.PathLike[str] = "bundled", device: str = "auto", workers: int = 0, precision: str = "auto"
 ) -> PhotoMatcher:
-    """Open a matcher: the bundled one, or the folder of a trained run.
+    """Open a matcher: the bundled one, the folder of a trained run, or a dual encoder of transformers (`hf:FOLDER`).
 
     device: cpu, cuda, …; auto uses an accelerator if there is one.
     workers: threads that open images, 0 for one per core.

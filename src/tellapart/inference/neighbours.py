@@ -67,6 +67,28 @@ class StoredFeatures:
         return Images(features, mask, boxes)
 
 
+class KeptInputs:
+    """The inputs of a chat model for each image, which differ in shape, in memory."""
+
+    def __init__(self) -> None:
+        self.kept: dict[int, Images] = {}
+
+    def add(self, places: Sequence[int], images: Images) -> None:
+        """Keep the inputs of the images at these places."""
+        for row, place in enumerate(places):
+            self.kept[place] = images.select(torch.tensor([row], device=images.features.device))
+
+    def images(self, rows: np.ndarray) -> Images:
+        """The inputs of one image."""
+        (row,) = rows.tolist()
+        return self.kept[row]
+
+
+def stored_features(images: int, spec: FeatureSpec, device: torch.device | str) -> StoredFeatures | KeptInputs:
+    """A place for the features of images, or for inputs that are no features."""
+    return StoredFeatures(images, spec, device) if spec.width else KeptInputs()
+
+
 class NeighbourFinder:
     """Images by number: one vector each in memory to find neighbours by, and the faults of unreadable ones."""
 

@@ -10,6 +10,7 @@ import torch
 from tellapart.core.errors import InputError
 from tellapart.core.types import Texts
 from tellapart.runs.run import Run
+from tellapart.text.model_tokenizer import TokenizerVocabulary
 from tellapart.text.rules import TextRules
 from tellapart.text.vocabulary import END, PAD, START, UNK
 
@@ -20,7 +21,9 @@ TARGETS = "targets-minilm"
 def as_texts(
     run: Run, sentences: Sequence[str], device: torch.device | str = "cpu", allow_unknown: bool = False
 ) -> Texts:
-    """Sentences by the run's rules and vocabulary; InputError for one without a known word, unless allowed."""
+    """Sentences by the run's rules and vocabulary, or by the model's own tokenizer; InputError for one without a known word, unless allowed."""
+    if isinstance(run.vocabulary, TokenizerVocabulary):
+        return _by_tokenizer(run.vocabulary, sentences, allow_unknown).to(device)
     names = {field.name for field in fields(TextRules)}
     rules = TextRules(**{key: value for key, value in run.data.get("rules", {}).items() if key in names})
     words = rules.split(sentences, run.vocabulary)
@@ -33,6 +36,16 @@ def as_texts(
     lengths = torch.tensor([len(row) + 2 for row in ids])
     texts = Texts(tokens, lengths, _columns(run, sentences, words, longest))
     return texts.to(device)
+
+
+def _by_tokenizer(vocabulary: TokenizerVocabulary, sentences: Sequence[str], allow_unknown: bool) -> Texts:
+    ids = vocabulary.encode_texts(sentences)
+    for sentence, row in zip(sentences, ids):
+        if not allow_unknown and not row:
+            raise InputError(f"The matcher reads no word in '{sentence}'; use other words.")
+    longest = max(map(len, ids), default=0) + 2
+    tokens = torch.tensor([[START, *row, END, *[PAD] * (longest - len(row) - 2)] for row in ids])  # [C, T]
+    return Texts(tokens.view(len(ids), longest), torch.tensor([len(row) + 2 for row in ids]))
 
 
 def _columns(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from tellapart.text.vocabulary import Vocabulary
 
@@ -17,3 +18,5 @@ class ModelInputs:
     """The most feature rows of an image."""
     load_pretrained: bool = True
     """False when a checkpoint is about to replace all weights: pretrained parts are not loaded."""
+    assets: Path | None = None
+    """A run's folder with the configuration, tokenizer and image processor of its pretrained model, if it has one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,9 +14,13 @@ from tellapart.core.errors import InputError, Step
 from tellapart.data.batches import Batches
 from tellapart.data.device_pixels import DevicePixels, keep_on_device
 from tellapart.data.feature_store import FeatureStore
+from tellapart.data.own_images import OwnImages
+from tellapart.data.own_text import with_own_text
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import Sampling
 from tellapart.data.squares import stored_side
+from tellapart.images.own_processor import OwnProcessor
+from tellapart.models.hub.reading import OwnReading
 from tellapart.models.inputs import ModelInputs
 from tellapart.objectives.context import Context
 from tellapart.runs.run import Run, inputs_for, open_run
@@ -51,11 +56,16 @@ class ContextBuilder:
     """Where the images of such models are kept."""
     squares: dict[int, DevicePixels] = field(default_factory=dict)
     """Images on the device by side; all contexts share them."""
+    processor: OwnProcessor | None = None
+    """The image processor of the model, for images that are not squashed."""
+    assets: Path | None = None
+    """The run's folder with the configuration, tokenizer and processor of its pretrained model."""
 
     def context(self, sampling: Sampling) -> Context:
         """The context of a stage that learns; its objective may open other runs."""
         features = self.seen if self.store is None else {**self.store.facts, "rows": self.store.most_rows}
         inputs = inputs_for(self.pack.vocabulary, features, load_pretrained=True)
+        inputs = replace(inputs, assets=self.assets)
         return self._context(sampling, inputs, self._load_run)
 
     def evaluation_context(self, sampling: Sampling, inputs: ModelInputs) -> Context:
@@ -83,6 +93,7 @@ class ContextBuilder:
                 views=sampling.views,
                 width_multiple=self.width_multiple,
                 squares=self._squares(sampling),
+                own=self._own(sampling),
             ),
             store=self.store,
             device=self.device,
@@ -101,6 +112,12 @@ class ContextBuilder:
             self.squares[side] = DevicePixels(self.pack, side, self.device, keep, self.pixels.processes)
         return self.squares[side]
 
+    def _own(self, sampling: Sampling) -> OwnImages | None:
+        """The reader of images with the model's own processor, where a stage reads pixels that are not squashed."""
+        if self.processor is None or not sampling.pixels or sampling.squash:
+            return None
+        return OwnImages(self.pack, self.processor)
+
     def _load_run(self, name: str) -> tuple[nn.Module, Vocabulary]:
         run = open_run(name, device=self.device)
         return run.model, run.vocabulary
@@ -108,6 +125,7 @@ class ContextBuilder:
 
 def context_for(run: Run, pack: Pack, features: str | None = None, device: str = "cpu") -> Context:
     """The context to evaluate a run on a pack; raises if the pack's vocabulary or features are not the run's."""
+    pack = with_own_text(pack, run.vocabulary)
     if pack.vocabulary.words != run.vocabulary.words:
         raise InputError(
             f"{pack.folder} was prepared with another vocabulary than {run.folder}; prepare it again with that one.",
@@ -115,9 +133,15 @@ def context_for(run: Run, pack: Pack, features: str | None = None, device: str =
         )
     trained_on = run.data["features"]
     store = None if trained_on is None else store_like(run, trained_on, pack, features)
-    builder = ContextBuilder(pack, store, torch.device(device))
+    builder = ContextBuilder(pack, store, torch.device(device), processor=processor_of(run))
     inputs = inputs_for(run.vocabulary, trained_on or run.data.get("vision"), load_pretrained=False)
     return builder.evaluation_context(run.last_stage.sampling, inputs)
+
+
+def processor_of(run: Run) -> OwnProcessor | None:
+    """The image processor of a run's pretrained model; None for other models."""
+    reading = getattr(run.model, "reading", None)
+    return reading.processor if isinstance(reading, OwnReading) else None
 
 
 def store_like(run: Run, trained_on: dict[str, Any], pack: Pack, name: str | None) -> FeatureStore:

@@ -8,6 +8,7 @@ RUN/
   model.safetensors    the last stage's model; written when it has ended
   stages/              NAME.safetensors: a stage's model, written when it has ended; NAME.best.safetensors until then;
                        NAME.objective.safetensors: what the objective has learned, where later stages take it over
+  hub/                 for a model of transformers: its configuration, tokenizer and image processor
   log.jsonl
   checkpoints/         what resuming reads; removed when the run is finished
 """
@@ -30,6 +31,9 @@ from tellapart.core.files import atomic_folder, atomic_path, read_json, write_js
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.features.backbones import tuned_metadata
+from tellapart.models.hub.reading import FOLDER as HUB
+from tellapart.models.hub.reading import OwnReading
+from tellapart.models.hub.source import is_hub
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.layers.pixel_backbone import PixelBackbone
 from tellapart.models.layers.trainable_backbone import TrainableBackbone
@@ -43,6 +47,8 @@ from tellapart.runs.weights_hash import check_hash, with_hash
 from tellapart.text.vocabulary import Vocabulary
 
 DAMAGED = "copy the run again from where it is whole, or train it again"
+OWN = "own"
+"""The kind of features, and the way to resize, of a model that has its own image processor."""
 INSIDE = ("vision.", "backbone.")
 """Prefixes of the weights of a backbone inside a model."""
 
@@ -167,6 +173,7 @@ def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore |
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "recipe.json", to_plain(recipe))
     pack.vocabulary.save(folder / "vocabulary.json")
+    save_assets(folder, model_stage(recipe).model)
     features = None if store is None else {"name": store.name, "rows": store.most_rows, **store.facts}
     described = {
         "pack": pack.manifest["name"],
@@ -179,10 +186,18 @@ def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore |
     write_json(folder / "data.json", {**described, "features": features})
 
 
+def save_assets(folder: Path, model: Any) -> None:
+    """Store the configuration, tokenizer and image processor of a stage's model, if it is one of transformers."""
+    if hasattr(model, "configuration") and not (folder / HUB / "config.json").is_file():
+        model.reading().save(folder / HUB, model.configuration())
+
+
 def seen_facts(stage: Stage) -> dict[str, Any] | None:
     """What a model sees of images through its own backbone; None if it has none."""
     if stage.vision is not None:
         return vision_facts(stage.vision)
+    if hasattr(stage.model, "configuration"):
+        return own_facts() if stage.sampling.pixels else None
     name = getattr(stage.model, "backbone", "")
     if not name or not stage.sampling.pixels:
         return None
@@ -198,6 +213,11 @@ def forget_run(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     if not any(folder.iterdir()):
         folder.rmdir()
+
+
+def own_facts() -> dict[str, Any]:
+    """What a model of transformers sees of an image: what its own processor makes of it."""
+    return {"name": OWN, "kind": OWN, "rows": 1, "width": 0, "resize": OWN}
 
 
 def inputs_for(vocabulary: Vocabulary, features: dict[str, Any] | None, load_pretrained: bool) -> ModelInputs:
@@ -221,8 +241,13 @@ def read_recipe(folder: Path | str, objectives: bool = True) -> Recipe:
 def open_run(folder: Path | str, stage: str | None = None, device: torch.device | str = "cpu") -> Run:
     """A run's model, rebuilt from its folder alone; `stage` picks the model that an earlier stage ended with.
 
-    `bundled:captioner` and `bundled:matcher` are the runs that come with the package.
+    `bundled:captioner` and `bundled:matcher` are the runs that come with the package; `hf:FOLDER_OR_NAME` is a model of
+    transformers.
     """
+    if is_hub(folder):
+        from tellapart.runs.hub_run import open_hub_run
+
+        return open_hub_run(str(folder), device)
     folder = run_folder(folder)
     recipe = read_recipe(folder, objectives=False)
     weights = folder / "model.safetensors" if stage is None else stage_path(folder, stage)
@@ -234,8 +259,13 @@ def open_run(folder: Path | str, stage: str | None = None, device: torch.device 
     data = read_json(folder / "data.json")
     vocabulary = Vocabulary.load(folder / "vocabulary.json")
     with explained(folder, DAMAGED):
-        model = build_model(described, inputs_for(vocabulary, data["features"], load_pretrained=False))
+        inputs = inputs_for(vocabulary, data["features"], load_pretrained=False)
+        assets = folder / HUB
+        model = build_model(described, replace(inputs, assets=assets if assets.is_dir() else None))
     load_weights(model, weights)
+    reading = getattr(model, "reading", None)
+    if isinstance(reading, OwnReading):
+        vocabulary = reading.vocabulary
     return Run(folder, recipe, data, vocabulary, model.to(device).eval(), described)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat, tee
+from itertools import islice, repeat, tee
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +20,7 @@ from tellapart.inference.feature_extractor import Extracted
 from tellapart.inference.feature_spec import serves
 from tellapart.inference.judge import Judge, open_judge
 from tellapart.inference.matching import PhotoMatcher, load_matcher
+from tellapart.inference.own_extractor import OwnExtractor
 
 BATCH = 64
 
@@ -77,6 +78,9 @@ class Embedder:
 
     def embed_photos(self, photos: Iterable[ImageInput]) -> Iterator[Embedded]:
         """Vectors, and captions if there is a captioner, batch by batch and in order."""
+        if isinstance(self.caption_extractor, OwnExtractor):
+            yield from self._embed_apart(photos, self.caption_extractor)
+            return
         own, others = tee(photos)
         for_captions: Iterator[Extracted | None] = repeat(None)
         if self.caption_extractor is not None:  # the captioner needs other features of the same photos
@@ -97,6 +101,39 @@ class Embedder:
             yield Embedded(
                 extracted.places, vectors, described.texts, extracted.faults, described.confidence, described.sure
             )
+
+    def _embed_apart(self, photos: Iterable[ImageInput], for_captions: OwnExtractor) -> Iterator[Embedded]:
+        """The same with a captioner whose batches may differ from the matcher's: each batch of vectors is captioned."""
+        own, kept = tee(photos)
+        seen = 0
+        for extracted in self.extractor.extract(own, BATCH):
+            count = len(extracted.places) + len(extracted.faults)
+            batch = dict(enumerate(islice(kept, count), seen))
+            seen += count
+            captions, faults = self._caption_all([batch[place] for place in extracted.places], for_captions)
+            lost = {extracted.places[row]: fault for row, fault in faults.items()}
+            rows = [row for row, place in enumerate(extracted.places) if place not in lost]
+            places = [extracted.places[row] for row in rows]
+            if not places:
+                yield Embedded([], np.zeros((0, self.width), np.float32), None, {**extracted.faults, **lost})
+                continue
+            vectors = self.matcher.encode_features(extracted.images)[rows]
+            yield Embedded(places, vectors, [captions[row] for row in rows], {**extracted.faults, **lost})
+
+    def _caption_all(
+        self, photos: list[ImageInput], for_captions: OwnExtractor
+    ) -> tuple[dict[int, str], dict[int, str]]:
+        """Captions and faults by position."""
+        captions: dict[int, str] = {}
+        faults: dict[int, str] = {}
+        for extracted in for_captions.extract(photos, BATCH):
+            faults |= extracted.faults
+            if extracted.places:
+                assert self.generator is not None
+                with torch.inference_mode():
+                    texts = self.generator.generate(extracted.images, self.beam).texts
+                captions |= dict(zip(extracted.places, texts))
+        return captions, faults
 
     def embed_image(self, image: ImageInput) -> np.ndarray:
         """The vector of one image [E], or an UnreadableImage error."""

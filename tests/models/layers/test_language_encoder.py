@@ -73,3 +73,16 @@ def test_a_model_that_is_not_built_like_bert_is_read_whole_or_rejected(bert: Pat
     with pytest.raises(InputError, match="keep them all with text_layers=0"):
         LanguageEncoder(str(folder), ModelInputs(VOCABULARY, 1), layers=1)
     assert LanguageEncoder(str(folder), ModelInputs(VOCABULARY, 1))(texts())[0].shape[2] == 16
+
+
+def test_an_unknown_word_does_not_end_the_text(tmp_path: Path) -> None:
+    """CLIP's unknown piece is its end piece: a text ended at the first word outside the vocabulary."""
+    import tiny_hub
+
+    tiny_hub.save_clip_tokenizer(tmp_path / "clip")
+    tokeniser = transformers.AutoTokenizer.from_pretrained(tmp_path / "clip")
+    vocabulary = Vocabulary.from_words(["a", "red", "ball"])
+    tokens = torch.tensor([[1, *vocabulary.encode(["a", "red", "tabby", "ball"]), 2]])
+    pieces, mask = WordPieces.of_tokeniser(tokeniser, vocabulary)(tokens)
+    assert mask.all() and pieces[0].tolist().count(tokeniser.eos_token_id) == 1
+    assert pieces[0, -1] == tokeniser.eos_token_id

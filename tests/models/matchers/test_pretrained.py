@@ -1,9 +1,8 @@
-"""CLIP-like models: equal to transformers' own scores, from pixels and from stored features. Models are tiny, made
-here."""
+"""CLIP-like models in training: text by their own tokenizer, from pixels and from stored features."""
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,46 +11,41 @@ import torch
 
 from tellapart.core.errors import InputError
 from tellapart.core.types import Batch, Images
+from tellapart.data.batches import Batches
+from tellapart.data.own_text import with_own_text
 from tellapart.losses import Contrast
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.matchers.pretrained import Pretrained
+from tellapart.objectives.context import Context
 from tellapart.objectives.ranking import Ranking
-from tiny_world import WORDS, tiny_context
+from tiny_world import tiny_context
 
 transformers = pytest.importorskip("transformers")
-tokenizers = pytest.importorskip("tokenizers")
-SIZES = {"hidden_size": 12, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+pytest.importorskip("tokenizers")
+import tiny_hub  # noqa: E402
 
 
-@pytest.fixture
-def clip(tmp_path: Path) -> Path:
-    """A CLIP with one layer a side; every letter ends a word or does not, as in CLIP's byte pairs."""
-    folder = tmp_path / "clip"
-    folder.mkdir()
-    letters = sorted(set("".join(WORDS)))
-    pieces = [*letters, *(f"{letter}</w>" for letter in letters), "<|startoftext|>", "<|endoftext|>"]
-    (folder / "vocab.json").write_text(json.dumps({piece: row for row, piece in enumerate(pieces)}))
-    (folder / "merges.txt").write_text("#version: 0.2\n")
-    transformers.CLIPTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt")).save_pretrained(folder)
-    text = {
-        **SIZES, "vocab_size": len(pieces), "max_position_embeddings": 60,
-        "bos_token_id": len(pieces) - 2, "eos_token_id": len(pieces) - 1,
-    }  # fmt: skip
-    vision = {**SIZES, "image_size": 16, "patch_size": 8}
-    torch.manual_seed(0)
-    transformers.CLIPModel(
-        transformers.CLIPConfig(text_config=text, vision_config=vision, projection_dim=8)
-    ).save_pretrained(folder)
-    return folder
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_hub.clip(tmp_path_factory.mktemp("hub") / "clip")
+
+
+def own_context(folder: Path, source: Path) -> Context:
+    """The tiny pack with its captions cut by the model's tokenizer."""
+    context, reading = tiny_context(folder), Pretrained(str(source)).reading()
+    pack = with_own_text(context.pack, reading.vocabulary)
+    return replace(
+        context, pack=pack, inputs=ModelInputs(reading.vocabulary, 12), batches=Batches(pack, context.store, ())
+    )
 
 
 def with_pixels(images: Images) -> Images:
-    pixels = torch.randint(0, 255, (len(images), 3, 16, 16), generator=torch.Generator().manual_seed(0))
+    pixels = torch.randint(0, 255, (len(images), 3, 32, 32), generator=torch.Generator().manual_seed(0))
     return Images(images.features, images.mask, pixels=pixels.byte())
 
 
 def test_scores_equal_the_models_own(tmp_path: Path, clip: Path) -> None:
-    context = tiny_context(tmp_path)
+    context = own_context(tmp_path, clip)
     matcher = Pretrained(str(clip)).build(context.inputs).eval()
     images = with_pixels(context.batches.images(np.arange(3)))
     texts = context.batches.texts(np.arange(4))
@@ -61,16 +55,32 @@ def test_scores_equal_the_models_own(tmp_path: Path, clip: Path) -> None:
         tokeniser = transformers.AutoTokenizer.from_pretrained(clip)
         words = [context.pack.captions[row].text for row in range(4)]
         pieces = tokeniser(words, padding=True, return_tensors="pt")
+        processor = transformers.AutoImageProcessor.from_pretrained(clip)
         assert images.pixels is not None
-        pixels = (images.pixels.float() / 255 - matcher.mean) / matcher.std
+        pixels = processor(images=list(images.pixels), return_tensors="pt", do_resize=False)["pixel_values"]
         outputs = model(**pieces, pixel_values=pixels)
     assert torch.allclose(found, outputs.logits_per_image / model.logit_scale.exp(), atol=1e-5)
 
 
+def test_a_pack_without_a_word_does_not_change_its_text(tmp_path: Path, clip: Path) -> None:
+    """Words outside the pack's vocabulary reach the model: they were the end of the text."""
+    context = own_context(tmp_path, clip)
+    vocabulary = context.inputs.vocabulary
+    rare = vocabulary.encode(["zebra"])
+    assert len(rare) == 5 and vocabulary.decode(rare) == "zebra"
+    assert vocabulary.decode(context.batches.texts(np.arange(1)).tokens[0].tolist()) == context.pack.captions[0].text
+
+
+def test_columns_of_words_do_not_fit(tmp_path: Path, clip: Path) -> None:
+    pack = own_context(tmp_path, clip).pack
+    assert pack.has_column("targets") and not pack.has_column("nouns")
+    with pytest.raises(InputError, match="one row per word"):
+        pack.column("nouns")
+
+
 def test_stored_features_are_the_towers_own(tmp_path: Path, clip: Path) -> None:
-    context = tiny_context(tmp_path)
-    inputs = ModelInputs(context.inputs.vocabulary, 12)
-    matcher = Pretrained(str(clip)).build(inputs).eval()
+    context = own_context(tmp_path, clip)
+    matcher = Pretrained(str(clip)).build(context.inputs).eval()
     images = with_pixels(context.batches.images(np.arange(3)))
     assert images.pixels is not None
     with torch.no_grad():
@@ -78,12 +88,12 @@ def test_stored_features_are_the_towers_own(tmp_path: Path, clip: Path) -> None:
         pooled = matcher.model.vision_model(pixel_values=pixels).pooler_output
         stored = Images(pooled.unsqueeze(1), torch.ones(3, 1, dtype=torch.bool))
         assert torch.allclose(matcher.encode_image(stored).vectors, matcher.encode_image(images).vectors, atol=1e-5)
-    with pytest.raises(InputError, match="vision tower gives 12"):
+    with pytest.raises(InputError, match="vision tower gives 16"):
         matcher.encode_image(Images(torch.zeros(1, 1, 9), torch.ones(1, 1, dtype=torch.bool)))
 
 
 def test_it_is_tuned_with_a_ranking_loss(tmp_path: Path, clip: Path) -> None:
-    context = tiny_context(tmp_path)
+    context = own_context(tmp_path, clip)
     matcher = Pretrained(str(clip)).build(context.inputs).train()
     objective = Ranking(Contrast("info-nce")).build(matcher, context)
     batch = context.batches.batch(np.arange(8))
@@ -99,44 +109,27 @@ def test_it_is_tuned_with_a_ranking_loss(tmp_path: Path, clip: Path) -> None:
     assert losses[-1] < losses[0]
 
 
-@pytest.fixture
-def siglip(tmp_path: Path) -> Path:
-    """A SigLIP with one layer a side, over whole words, with an end token only."""
-    folder = tmp_path / "siglip"
-    pieces = {"<pad>": 0, "</s>": 1, "<unk>": 2, **{word: row + 3 for row, word in enumerate(WORDS)}}
-    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(pieces, unk_token="<unk>"))
-    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    words.post_processor = tokenizers.processors.TemplateProcessing(
-        single="$A </s>", pair="$A $B </s>", special_tokens=[("</s>", 1)]
-    )
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=words, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
-    ).save_pretrained(folder)
-    text = {**SIZES, "vocab_size": len(pieces), "max_position_embeddings": 16, "projection_size": 12, "pad_token_id": 0}
-    vision = {**SIZES, "image_size": 16, "patch_size": 8}
-    torch.manual_seed(0)
-    transformers.SiglipModel(transformers.SiglipConfig(text_config=text, vision_config=vision)).save_pretrained(folder)
-    return folder
-
-
-def test_siglip_reads_sentences_padded_to_full_length(tmp_path: Path, siglip: Path) -> None:
-    context = tiny_context(tmp_path)
-    matcher = Pretrained(str(siglip), mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5)).build(context.inputs).eval()
-    images = with_pixels(context.batches.images(np.arange(3)))
-    texts = context.batches.texts(np.arange(4))
-    assert images.pixels is not None
+def test_heads_that_start_as_the_identity_change_no_score(tmp_path: Path, clip: Path) -> None:
+    context = own_context(tmp_path, clip)
+    images, texts = with_pixels(context.batches.images(np.arange(3))), context.batches.texts(np.arange(4))
+    plain = Pretrained(str(clip)).build(context.inputs).eval()
+    heads = Pretrained(str(clip), heads=24).build(context.inputs).eval()
     with torch.no_grad():
-        found = matcher.score(matcher.encode_image(images), matcher.encode_text(texts))
-        model = transformers.SiglipModel.from_pretrained(siglip).eval()
-        tokeniser = transformers.AutoTokenizer.from_pretrained(siglip)
-        words = [context.pack.captions[row].text for row in range(4)]
-        pieces = tokeniser(words, padding="max_length", max_length=16, return_tensors="pt")["input_ids"]
-        outputs = model(input_ids=pieces, pixel_values=images.pixels.float() / 127.5 - 1)
-    cosines = (outputs.logits_per_image - model.logit_bias) / model.logit_scale.exp()
-    assert torch.allclose(found, cosines, atol=1e-4)
+        for one, other in (
+            (plain.encode_image(images), heads.encode_image(images)),
+            (plain.encode_text(texts), heads.encode_text(texts)),
+        ):
+            torch.testing.assert_close(one.vectors, other.vectors, atol=1e-5, rtol=1e-5)
+
+
+def test_runs_of_earlier_versions_open(clip: Path, tmp_path: Path) -> None:
+    """They stored how words of the pack were cut into pieces."""
+    matcher = Pretrained(str(clip)).build(own_context(tmp_path, clip).inputs)
+    old = {**matcher.state_dict(), "pieces.table": torch.zeros(3, 2), "pieces.counts": torch.zeros(3)}
+    assert not matcher.load_state_dict(old).unexpected_keys
 
 
 def test_what_is_no_dual_encoder_is_rejected(tmp_path: Path) -> None:
     context = tiny_context(tmp_path)
-    with pytest.raises(InputError, match="cannot be opened"):
+    with pytest.raises(InputError, match=r"no config\.json"):
         Pretrained(str(tmp_path)).build(context.inputs)

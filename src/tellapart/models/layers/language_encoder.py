@@ -22,7 +22,7 @@ class WordPieces(nn.Module):
     """Turns token ids of the vocabulary into an encoder's piece ids.
 
     The table is built from single words: a tokeniser that splits at spaces gives the same pieces inside a sentence.
-    UNK becomes the encoder's unknown piece.
+    UNK becomes the encoder's unknown piece, or nothing if that piece also marks an end.
     """
 
     table: Tensor
@@ -41,6 +41,8 @@ class WordPieces(nn.Module):
         """The table for a vocabulary."""
         first, last = _ends(tokeniser)
         unknown = [] if tokeniser.unk_token_id is None else [int(tokeniser.unk_token_id)]
+        if unknown and unknown[0] in (tokeniser.eos_token_id, *first, *last):
+            unknown = []  # CLIP's unknown piece is its end: a text would end at its first unknown word
         lead = tokeniser("a", add_special_tokens=False)["input_ids"]
         words = list(vocabulary.words[UNK + 1 :])
         # Split each word after another one: tokenisers that mark spaces then see a space before it.

@@ -41,13 +41,16 @@ def run_folder(name: Path | str) -> Path:
 
 
 def run_name(model: str | os.PathLike[str], name: Name) -> str:
-    """A run as users name it: `bundled` is the run of that name in the package, anything else a run folder."""
+    """A run as users name it: `bundled` is the run of that name in the package, anything else a run folder or `hf:…`."""
     return PREFIX + name if str(model) == "bundled" else str(model)
 
 
 def lasting_name(folder: Path) -> str:
-    """The name of a run that means the same from any folder: `bundled:NAME`, or the absolute path."""
-    return PREFIX + folder.name if folder.parent == MODELS else str(folder.resolve())
+    """The name of a run that means the same from any folder: `bundled:NAME`, `hf:PATH`, or the absolute path."""
+    if folder.parent == MODELS:
+        return PREFIX + folder.name
+    is_run = (folder / "recipe.json").is_file() or not (folder / "config.json").is_file()
+    return str(folder.resolve()) if is_run else f"hf:{folder.resolve()}"
 
 
 def bundled_run(name: Name, device: torch.device | str = "cpu") -> Run:

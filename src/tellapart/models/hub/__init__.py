@@ -1,0 +1,1 @@
+"""Models of `transformers`, from a folder or the hub: what they are, and what they read."""

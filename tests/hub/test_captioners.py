@@ -1,0 +1,136 @@
+"""Captioners by `hf:`: greedy captions and log-probabilities equal transformers' own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import tellapart as ta
+import tiny_hub
+from tellapart.core.types import Images
+from tellapart.models.decoding import greedy, log_prob, with_start
+from tellapart.runs.run import open_run
+from tellapart.text.model_tokenizer import SHIFT
+from tellapart.text.vocabulary import END
+
+transformers = pytest.importorskip("transformers")
+Hub = Callable[[str], Path]
+CLASSES = {
+    "blip": "BlipForConditionalGeneration",
+    "git": "GitForCausalLM",
+    "vit_gpt2": "VisionEncoderDecoderModel",
+    "llava": "LlavaForConditionalGeneration",
+}
+
+
+def pixel_values(folder: Path, photos: list[Path]) -> torch.Tensor:
+    processor = transformers.AutoImageProcessor.from_pretrained(folder)
+    return processor(images=[Image.open(path).convert("RGB") for path in photos], return_tensors="pt")["pixel_values"]
+
+
+@pytest.mark.parametrize("family", tiny_hub.CAPTIONERS)
+def test_greedy_captions_are_transformers_own(hub: Hub, photos: list[Path], family: str) -> None:
+    folder = hub(family)
+    model = getattr(transformers, CLASSES[family]).from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    own = model.generate(pixel_values=pixel_values(folder, photos), max_new_tokens=20, num_beams=1, do_sample=False)
+    expected = [text.strip() for text in tokenizer.batch_decode(own, skip_special_tokens=True)]
+    captions = ta.load_captioner(f"hf:{folder}", device="cpu").caption(photos, beam=1)
+    assert len(set(expected)) > 1 or family == "vit_gpt2"
+    for caption, text in zip(captions, expected):  # an unfinished caption of 20 pieces ends there in both
+        assert caption.text == text
+
+
+@pytest.mark.parametrize("family", tiny_hub.CAPTIONERS)
+def test_log_probabilities_are_transformers_own(hub: Hub, photos: list[Path], family: str) -> None:
+    """ln p of a caption is the sum of the log-softmax of the logits that transformers computes for its pieces."""
+    folder = hub(family)
+    run = open_run(f"hf:{folder}")
+    pixels = pixel_values(folder, photos)
+    images = Images(
+        torch.zeros(len(photos), 1, 0),
+        torch.ones(len(photos), 1, dtype=torch.bool),
+        columns={"pixel_values": pixels},
+    )
+    words = [4 + SHIFT + number for number in range(6)]
+    tokens = with_start(torch.tensor([[*words, END]] * len(photos)))
+    with torch.no_grad():
+        found = log_prob(run.model, images, tokens)  # type: ignore[arg-type]
+        model = getattr(transformers, CLASSES[family]).from_pretrained(folder).eval()
+        first, last = run.model.first, run.model.last  # type: ignore[union-attr]
+        pieces = torch.tensor([[first, *(word - SHIFT for word in words)]] * len(photos))
+        name = "decoder_input_ids" if family == "vit_gpt2" else "input_ids"
+        logits = model(pixel_values=pixels, **{name: pieces}).logits[:, -pieces.shape[1] :].log_softmax(-1)
+        targets = torch.tensor([[*(word - SHIFT for word in words), last]] * len(photos))
+        expected = logits.gather(2, targets.unsqueeze(2)).squeeze(2).sum(1)
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", tiny_hub.CAPTIONERS)
+def test_stepping_equals_reading_whole_captions(hub: Hub, photos: list[Path], family: str) -> None:
+    run = open_run(f"hf:{hub(family)}")
+    images = Images(
+        torch.zeros(2, 1, 0),
+        torch.ones(2, 1, dtype=torch.bool),
+        columns={"pixel_values": pixel_values(hub(family), photos[:2])},
+    )
+    with torch.no_grad():
+        decoded = greedy(run.model, images, 8)  # type: ignore[arg-type]
+        again = log_prob(run.model, images, with_start(decoded.tokens))  # type: ignore[arg-type]
+    torch.testing.assert_close(decoded.log_probability, again, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["blip", "vit_gpt2"])
+def test_words_attend_to_patches(hub: Hub, photos: list[Path], family: str) -> None:
+    caption = ta.load_captioner(f"hf:{hub(family)}", device="cpu").caption(photos[0], attention=True)
+    assert caption.attention is not None
+    sums = caption.attention.weights.sum(1)
+    assert caption.attention.weights.shape[1] == 17 and (sums <= 1.001).all() and (sums > 0.2).all()
+
+
+def test_git_has_no_attention_to_draw(hub: Hub, photos: list[Path]) -> None:
+    with pytest.raises(ta.InputError, match="no attention"):
+        ta.load_captioner(f"hf:{hub('git')}", device="cpu").caption(photos[0], attention=True)
+
+
+@pytest.mark.parametrize("family", [*tiny_hub.CAPTIONERS, *tiny_hub.CHAT])
+def test_another_model_judges_captions(hub: Hub, photos: list[Path], family: str) -> None:
+    """The judge sees other features and other words than the captioner."""
+    captioner = ta.load_captioner(f"hf:{hub(family)}", device="cpu")
+    captions = captioner.caption(photos[:2], against=photos, matcher=f"hf:{hub('clip')}", neighbours=2)
+    assert all(len(caption.neighbours) == 2 and caption.posterior is not None for caption in captions)
+
+
+def test_a_captioner_judges_itself(hub: Hub, photos: list[Path]) -> None:
+    captions = ta.load_captioner(f"hf:{hub('blip')}", device="cpu").caption(photos[:2], against=photos, neighbours=2)
+    assert [caption.likeliest is not None for caption in captions] == [True, True]
+
+
+def test_a_chat_model_answers_as_transformers_does(hub: Hub, photos: list[Path]) -> None:
+    folder = hub("llava")
+    model = transformers.LlavaForConditionalGeneration.from_pretrained(folder).eval()
+    processor = transformers.AutoProcessor.from_pretrained(folder)
+    asked = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": tiny_prompt()}]}]
+    text = processor.apply_chat_template(asked, add_generation_prompt=True)
+    inputs = processor(text=text, images=Image.open(photos[1]).convert("RGB"), return_tensors="pt")
+    own = model.generate(**inputs, max_new_tokens=60, do_sample=False)[:, inputs["input_ids"].shape[1] :]
+    expected = processor.tokenizer.decode(own[0], skip_special_tokens=True).strip()
+    caption = ta.load_captioner(f"hf:{folder}", device="cpu").caption(photos[1], beam=1)
+    assert caption.text == expected
+    assert np.isfinite(caption.log_probability) and caption.log_probability < 0
+
+
+def tiny_prompt() -> str:
+    from tellapart.models.hub.chat import PROMPT
+
+    return PROMPT
+
+
+def test_a_matcher_is_not_a_captioner(hub: Hub) -> None:
+    with pytest.raises(ta.InputError, match="not a captioner"):
+        ta.load_captioner(f"hf:{hub('clip')}", device="cpu")
