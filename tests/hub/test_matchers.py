@@ -26,7 +26,11 @@ def own_vectors(folder: Path, photos: list[Path], texts: list[str]) -> tuple[np.
     model = transformers.AutoModel.from_pretrained(where).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(where)
     processor = transformers.AutoImageProcessor.from_pretrained(where)
-    padded = {"padding": "max_length", "max_length": 16, "truncation": True} if model.config.model_type.startswith("siglip") else {}
+    padded = (
+        {"padding": "max_length", "max_length": 16, "truncation": True}
+        if model.config.model_type.startswith("siglip")
+        else {}
+    )
     pieces = tokenizer(texts, return_tensors="pt", **(padded or {"padding": True}))
     if padded:
         pieces = {"input_ids": pieces["input_ids"]}

@@ -58,7 +58,7 @@ def evaluate_captions(
     model.eval()
     tokens = decode(captioner, context, rows.images, width=3).tokens
     candidates, references = tokenised(context, rows.images, tokens)
-    similar = look_alikes(context, rows.images)
+    similar = look_alikes(context, rows.images, model=model)
     metrics = {
         "loss": mean_loss(captioner, context, rows.captions),
         **_values(candidates, references),

@@ -5,27 +5,47 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import torch
+from torch import Tensor, nn
 
+from tellapart.core.types import Images
 from tellapart.evaluation.chunks import chunks
 from tellapart.metrics.captions.chair import chair_i, chair_s
 from tellapart.metrics.captions.cider_between import cider_between
 from tellapart.metrics.captions.diversity import FIRST, distinct_words
 from tellapart.metrics.captions.neighbours import LOOK_ALIKES, nearest_rows
+from tellapart.models.captioners.pretrained import PretrainedCaptionerModel
+from tellapart.models.vision import vision_of
 from tellapart.objectives.context import Context
 
 JudgeCaptions = Callable[[np.ndarray, Sequence[str], np.ndarray], dict[str, float]]
 """Image rows of the pack [I], one caption per image, look-alikes [I, k] as indices of these -> metrics."""
 
 
-def look_alikes(context: Context, image_rows: np.ndarray, count: int = LOOK_ALIKES) -> np.ndarray | None:
+def look_alikes(
+    context: Context, image_rows: np.ndarray, count: int = LOOK_ALIKES, model: object = None
+) -> np.ndarray | None:
     """[I, k]: for each of these images of the pack, the indices of the nearest others by pooled features.
 
-    None for a model that reads pixels or concepts, and for fewer than two images.
+    A model that reads pixels encodes the images itself. None without features, and for fewer than two images.
     """
-    if context.store is None or len(image_rows) < 2:
+    seen = (lambda images: images) if context.store is not None else _image_side(model)
+    if seen is None or len(image_rows) < 2:
         return None
-    parts = [context.batches.images(rows).pooled().float().cpu().numpy() for rows in chunks(image_rows)]
+    parts = [seen(context.batches.images(rows)).pooled().float().cpu().numpy() for rows in chunks(image_rows)]
     return nearest_rows(np.concatenate(parts), count)
+
+
+def _image_side(model: object) -> Callable[[Images], Images] | None:
+    """The part of a model that turns pixels into feature rows; None for a model that has none."""
+    if isinstance(model, PretrainedCaptionerModel):
+        return lambda images: _as_images(model.rows(images))
+    backbone = vision_of(model) if isinstance(model, nn.Module) else None
+    return None if backbone is None else backbone.forward
+
+
+def _as_images(rows: Tensor) -> Images:
+    return Images(rows, torch.ones(rows.shape[:2], dtype=torch.bool, device=rows.device))
 
 
 def distinctive_metrics(

@@ -54,7 +54,7 @@ class Backbone(nn.Module):
         if resize != "own":
             return read_square(source, self.preprocessing, resize)
         if self.processor is None:
-            raise InputError(f"The backbone {self.name} has no image processor of its own; use resize crop or squash.")
+            raise InputError(f"The backbone {self.name} has no image processor; use resize crop or squash.")
         return self.processor.square(source)
 
     def normalise(self, pixels: Tensor) -> Tensor:

@@ -51,7 +51,9 @@ class OwnProcessor:
             raise InputError("This model's image processor is not linear in the pixels, so that it cannot be used.")
         std = 1 / (255 * scale)
         mean = -black * std
-        interpolation: Interpolation = "bicubic" if int(getattr(self.processor, "resample", 2) or 2) == 3 else "bilinear"
+        interpolation: Interpolation = (
+            "bicubic" if int(getattr(self.processor, "resample", 2) or 2) == 3 else "bilinear"
+        )
         size = int(found[0].shape[2])
         return Preprocessing(
             size, self._stated("image_mean", mean), self._stated("image_std", std), interpolation, self._crop()

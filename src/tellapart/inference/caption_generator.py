@@ -22,8 +22,8 @@ from tellapart.inference.proposals import join_proposals, replaced
 from tellapart.inference.telling_apart import STRENGTHS, Choice, Surroundings, choose, differing_words, guide
 from tellapart.inference.word_evidence import WordEvidence
 from tellapart.models.captioners.r2m import R2MModel
-from tellapart.models.hub.chat import ChatCaptionerModel
 from tellapart.models.decoding import Constraints, Decoded, bad_endings, beams
+from tellapart.models.hub.chat import ChatCaptionerModel
 from tellapart.runs.run import Run, open_run
 from tellapart.text.function_words import content_words
 

@@ -18,7 +18,6 @@ from torch import Tensor
 from tellapart.inference.confidence import confidence_features
 from tellapart.inference.judge import Judge
 from tellapart.inference.logistic import Logistic, fit_logistic
-from tellapart.runs.fingerprint import fingerprint
 from tellapart.inference.word_evidence import (
     CONFIDENCE_FEATURES,
     TRUTH_FEATURES,
@@ -26,6 +25,7 @@ from tellapart.inference.word_evidence import (
     truth_features,
     word_rows,
 )
+from tellapart.runs.fingerprint import fingerprint
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.function_words import content_words
 from tellapart.text.named import named_words

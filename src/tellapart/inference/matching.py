@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 import torch

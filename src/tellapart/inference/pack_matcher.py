@@ -19,7 +19,7 @@ from tellapart.evaluation.chunks import chunks
 from tellapart.evaluation.judged import judge_picks
 from tellapart.inference.texts import as_texts
 from tellapart.metrics.retrieval.recall import recall, thousand_folds
-from tellapart.runs.context import store_like
+from tellapart.runs.context import pixel_batches, store_like
 from tellapart.runs.run import Run, open_run
 
 
@@ -76,7 +76,9 @@ def open_pack_matcher(
     run = open_run(folder, device=device)
     if not isinstance(run.model, Matcher):
         raise InputError(f"{run.folder} is a {run.recipe.name} run, not a matcher; give a matcher's run.")
-    if run.data["features"] is None:
-        raise InputError(f"{run.folder} reads pixels, and only features of a pack are read; give another matcher.")
-    store = store_like(run, run.data["features"], pack, features)
-    return PackMatcher(run, run.model.eval(), Batches(pack, store, (), torch.device(device)))
+    if run.data["features"] is not None:
+        store = store_like(run, run.data["features"], pack, features)
+        return PackMatcher(run, run.model.eval(), Batches(pack, store, (), torch.device(device)))
+    if not run.last_stage.sampling.pixels:
+        raise InputError(f"{run.folder} reads no images; give another matcher.")
+    return PackMatcher(run, run.model.eval(), pixel_batches(run, pack, device))

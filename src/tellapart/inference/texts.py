@@ -21,7 +21,10 @@ TARGETS = "targets-minilm"
 def as_texts(
     run: Run, sentences: Sequence[str], device: torch.device | str = "cpu", allow_unknown: bool = False
 ) -> Texts:
-    """Sentences by the run's rules and vocabulary, or by the model's own tokenizer; InputError for one without a known word, unless allowed."""
+    """Sentences by the run's rules and vocabulary, or by the model's own tokenizer.
+
+    InputError for one without a known word, unless allowed.
+    """
     if isinstance(run.vocabulary, TokenizerVocabulary):
         return _by_tokenizer(run.vocabulary, sentences, allow_unknown).to(device)
     names = {field.name for field in fields(TextRules)}

@@ -144,6 +144,13 @@ def processor_of(run: Run) -> OwnProcessor | None:
     return reading.processor if isinstance(reading, OwnReading) else None
 
 
+def pixel_batches(run: Run, pack: Pack, device: torch.device | str = "cpu") -> Batches:
+    """Batches of a pack's images as a run that reads pixels sees them; the pack may have another vocabulary."""
+    builder = ContextBuilder(pack, None, torch.device(device), processor=processor_of(run))
+    inputs = inputs_for(run.vocabulary, run.data.get("vision"), load_pretrained=False)
+    return builder.evaluation_context(run.last_stage.sampling, inputs).batches
+
+
 def store_like(run: Run, trained_on: dict[str, Any], pack: Pack, name: str | None) -> FeatureStore:
     """The pack's features that a run reads; raises if they are of another kind than those it was trained on."""
     store = FeatureStore(pack.feature_folder(name or trained_on["name"]))

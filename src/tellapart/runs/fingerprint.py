@@ -6,7 +6,16 @@ import hashlib
 from pathlib import Path
 
 OF_RUN = ("model.safetensors", "vocabulary.json")
-OF_HUB = ("config.json", "*.safetensors", "*.bin", "tokenizer*", "vocab*", "merges*", "*.model", "preprocessor_config.json")
+OF_HUB = (
+    "config.json",
+    "*.safetensors",
+    "*.bin",
+    "tokenizer*",
+    "vocab*",
+    "merges*",
+    "*.model",
+    "preprocessor_config.json",
+)
 """Files of a model of transformers that change its vectors."""
 
 

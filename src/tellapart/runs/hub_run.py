@@ -29,9 +29,9 @@ def hub_model(source: str) -> Any:
     role = role_of(config)
     if role == "backbone":
         raise InputError(
-            f"'{source.removeprefix(PREFIX)}' is a model of kind {config.model_type}, which is neither a matcher (CLIP, "
-            "SigLIP, ALIGN, Chinese-CLIP) nor a captioner (BLIP, GIT, ViT-GPT2, or a chat model that sees images); as a "
-            "`backbone` it gives features."
+            f"'{source.removeprefix(PREFIX)}' is a model of kind {config.model_type}, which is neither a matcher "
+            "(CLIP, SigLIP, ALIGN, Chinese-CLIP) nor a captioner (BLIP, GIT, ViT-GPT2, or a chat model that sees "
+            "images); as a `backbone` it gives features."
         )
     folder = model_folder(source)
     if role == "matcher":

@@ -22,7 +22,7 @@ from tellapart.text.vocabulary import END, PAD, START
 
 
 class PretrainedCaptionerModel(nn.Module):
-    """A captioner from a folder or hub name, over the pieces of its own tokenizer.
+    """A captioner from a folder or hub name, over its own tokenizer's pieces.
 
     Images are the inputs that its own processor makes (in `columns`), pixels 0 … 255 of its size, or features: the rows
     of its image encoder.
@@ -132,14 +132,14 @@ class PretrainedCaptionerModel(nn.Module):
 
     def _words(self) -> Tensor:
         table: Tensor = (
-            self.model.decoder if hasattr(self.model, "decoder") else self.model
-        ).get_input_embeddings().weight
+            (self.model.decoder if hasattr(self.model, "decoder") else self.model).get_input_embeddings().weight
+        )
         return table
 
 
 @dataclass(frozen=True)
 class PretrainedCaptioner:
-    """A captioner of `transformers` (BLIP, GIT, VisionEncoderDecoder), over the pieces of its own tokenizer."""
+    """A captioner of `transformers` (BLIP, GIT, VisionEncoderDecoder), over its own tokenizer's pieces."""
 
     source: str = "Salesforce/blip-image-captioning-base"
     """Folder or hub name. A run stores what it needs to be opened without it."""

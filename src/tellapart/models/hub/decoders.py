@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tellapart.core.errors import InputError
 
@@ -61,9 +61,7 @@ def _encoder_decoder_rows(model: Any, pixels: Tensor) -> Tensor:
 
 
 def _encoder_decoder_read(model: Any, rows: Tensor, prefix: Tensor, attention: bool) -> Read:
-    found = model.decoder(
-        input_ids=prefix, encoder_hidden_states=rows, use_cache=False, output_attentions=attention
-    )
+    found = model.decoder(input_ids=prefix, encoder_hidden_states=rows, use_cache=False, output_attentions=attention)
     return Read(found.logits, _mean(found.cross_attentions) if attention else None)
 
 
@@ -74,7 +72,9 @@ def _encoder_decoder_pieces(config: Any) -> tuple[int, int]:
                                       decoder.bos_token_id) if value is not None), None)  # fmt: skip
     last = config.eos_token_id if config.eos_token_id is not None else decoder.eos_token_id
     if first is None or last is None:
-        raise InputError("This model's configuration names no first or last piece (decoder_start_token_id, eos_token_id).")
+        raise InputError(
+            "This model's configuration names no first or last piece (decoder_start_token_id, eos_token_id)."
+        )
     return int(first), int(last)
 
 
@@ -149,5 +149,3 @@ def patch_boxes(rows: int) -> Tensor:
     y, x = torch.meshgrid(steps, steps, indexing="ij")
     cells = torch.stack([x, y, x + 1 / max(side, 1), y + 1 / max(side, 1)], -1).view(-1, 4)
     return torch.cat([torch.tensor([[0.0, 0.0, 1.0, 1.0]]).expand(extra, -1), cells])
-
-

@@ -115,9 +115,10 @@ def open_tokenizer(source: str) -> Any:
     try:
         return transformers().AutoTokenizer.from_pretrained(name, local_files_only=Path(name).is_dir())
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
+        reason = (str(error).strip().splitlines() or ["unknown error"])[0]
         raise InputError(
-            f"'{source.removeprefix(PREFIX)}' has no tokenizer that can be opened "
-            f"({(str(error).strip().splitlines() or ['unknown error'])[0]}); save the tokenizer into the model's folder."
+            f"'{source.removeprefix(PREFIX)}' has no tokenizer that can be opened ({reason}); save the tokenizer into "
+            "the model's folder."
         ) from error
 
 

@@ -25,7 +25,7 @@ FULL_LENGTH = 64
 
 
 class PretrainedModel(nn.Module):
-    """A dual encoder from a folder or hub name. Text has the ids of its own tokenizer (`TokenizerVocabulary`).
+    """A dual encoder from a folder or hub name. Text has its own tokenizer's ids (`TokenizerVocabulary`).
 
     Images are the inputs that its own processor makes (in `columns`), pixels 0 … 255 of its size, or features: the
     vision tower's pooled outputs before its projection. Of features, only the projection and the text side run.
@@ -39,7 +39,11 @@ class PretrainedModel(nn.Module):
         source = str(inputs.assets or config.source)
         self.model = open_dual_encoder(source, inputs.load_pretrained)
         self.reading = config.reading(inputs)
-        for name in ("logit_scale", "logit_bias", "temperature"):  # unused: scores are cosines, and the loss scales them
+        for name in (
+            "logit_scale",
+            "logit_bias",
+            "temperature",
+        ):  # unused: scores are cosines, and the loss scales them
             if hasattr(self.model, name):
                 getattr(self.model, name).requires_grad_(False)
         sizes = self.model.config.text_config
@@ -152,8 +156,8 @@ def open_dual_encoder(source: str, pretrained: bool) -> Any:
     config = read_config(source)
     if role_of(config) != "matcher":
         raise InputError(
-            f"'{source}' is a model of kind {config.model_type}, which has no image and text encoder; give CLIP, SigLIP, "
-            "ALIGN or Chinese-CLIP."
+            f"'{source}' is a model of kind {config.model_type}, which has no image and text encoder; give CLIP, "
+            "SigLIP, ALIGN or Chinese-CLIP."
         )
     model = open_weights(transformers().AutoModel, source, config, pretrained)
     if not hasattr(model, "get_text_features") or not hasattr(model, "vision_model"):
@@ -169,9 +173,9 @@ class Pretrained:
     source: str = "openai/clip-vit-base-patch32"
     """Folder or hub name. A run stores what it needs to be opened without it."""
     mean: tuple[float, float, float] = (0.48145466, 0.4578275, 0.40821073)
-    """Mean of pixels (0 … 1) for a model without an image processor of its own."""
+    """Mean of pixels (0 … 1) for a model that has no image processor."""
     std: tuple[float, float, float] = (0.26862954, 0.26130258, 0.27577711)
-    """Standard deviation of pixels for a model without an image processor of its own."""
+    """Standard deviation of pixels for a model that has no image processor."""
     heads: int = field(default=0, metadata=LATER)
     """Hidden width of ConVSE's projection heads on both sides; 0: no heads."""
     heads_start: str = field(default="identity", metadata=LATER)

@@ -41,7 +41,7 @@ def run_folder(name: Path | str) -> Path:
 
 
 def run_name(model: str | os.PathLike[str], name: Name) -> str:
-    """A run as users name it: `bundled` is the run of that name in the package, anything else a run folder or `hf:…`."""
+    """A run as users name it: `bundled` is the run of that name in the package, else a run folder or `hf:…`."""
     return PREFIX + name if str(model) == "bundled" else str(model)
 
 

@@ -1,0 +1,135 @@
+"""Models by `hf:` through the verbs of the command line: index, search, caption, evaluate, extract, serve."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tellapart as ta
+import tiny_hub
+from photo_world import draw_photos
+from tellapart.cli.caption import CaptionOptions, caption
+from tellapart.cli.evaluate import EvaluateOptions, evaluate
+from tellapart.cli.extract import ExtractOptions, extract
+from tellapart.cli.index import IndexOptions, index
+from tellapart.cli.prepare import PrepareOptions, prepare
+from tellapart.cli.search import SearchOptions, search
+
+Hub = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve drawn photos with captions, and their pack."""
+    folder = tmp_path_factory.mktemp("world")
+    draw_photos(folder / "photos")
+    prepare(PrepareOptions(str(folder / "photos"), folder / "pack", min_count=1, nouns=False))
+    return folder
+
+
+@pytest.mark.parametrize(("matcher", "captioner"), [("clip", "blip"), ("siglip2", "none"), ("siglip", "llava")])
+def test_an_index_is_made_and_searched(
+    hub: Hub, world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], matcher: str, captioner: str
+) -> None:
+    pytest.importorskip("lancedb")
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for path in sorted((world / "photos").glob("*.png"))[:4]:
+        shutil.copy(path, photos)
+    where, named = str(tmp_path / "index"), f"hf:{hub(matcher)}"
+    generator = "none" if captioner == "none" else f"hf:{hub(captioner)}"
+    index(IndexOptions((photos,), out=where, matcher=named, captioner=generator, progress=False))
+    opened = ta.open_index(where)
+    assert opened.matcher.run.folder == hub(matcher) and len(opened) == 4
+    own = opened.matcher.similarity(sorted(photos.iterdir()), "a red ball")[:, 0]
+    capsys.readouterr()
+    search(SearchOptions(where, ("a", "red", "ball"), count=4, json=True))
+    found = json.loads(capsys.readouterr().out)
+    assert np.allclose(sorted(own, reverse=True), [row["score"] for row in found], atol=1e-4)
+    if captioner != "none":
+        captions = {Path(row["path"]).name: row["caption"] for row in found}
+        expected = opened.captioner.caption(sorted(photos.iterdir()))  # type: ignore[union-attr]
+        assert captions == {path.name: one.text for path, one in zip(sorted(photos.iterdir()), expected)}
+
+
+def test_an_index_rejects_another_model(hub: Hub, world: Path, tmp_path: Path) -> None:
+    pytest.importorskip("lancedb")
+    where = str(tmp_path / "index")
+    ta.open_index(where, f"hf:{hub('clip')}", None, device="cpu").update(world / "photos")
+    with pytest.raises(ta.InputError, match=r"made by another matcher \(hf:.*clip\)"):
+        ta.open_index(where, f"hf:{hub('siglip')}", None, device="cpu").search("a ball")
+    shutil.copytree(hub("clip"), tmp_path / "moved")
+    moved = ta.open_index(where, f"hf:{tmp_path / 'moved'}", None, device="cpu")
+    assert len(moved.search("a ball", 3)) == 3, "the same weights elsewhere are the same matcher"
+
+
+@pytest.mark.parametrize("family", [*tiny_hub.CAPTIONERS, *tiny_hub.CHAT])
+def test_photos_are_captioned(hub: Hub, world: Path, capsys: pytest.CaptureFixture[str], family: str) -> None:
+    photos = tuple(str(path) for path in sorted((world / "photos").glob("*.png"))[:2])
+    caption(CaptionOptions(photos, captioner=f"hf:{hub(family)}", quiet=True, json=True, device="cpu"))
+    printed = json.loads(capsys.readouterr().out)
+    assert len(printed["captions"]) == 2
+
+
+def test_an_index_of_another_model_is_compared_with(
+    hub: Hub, world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("lancedb")
+    where, matcher = tmp_path / "index", f"hf:{hub('clip')}"
+    ta.open_index(str(where), matcher, None, device="cpu").update(world / "photos")
+    photo = str(world / "photos" / "red-left.png")
+    options = {"captioner": f"hf:{hub('git')}", "against": where, "quiet": True, "json": True, "device": "cpu"}
+    caption(CaptionOptions((photo,), matcher=matcher, **options))  # type: ignore[arg-type]
+    (found,) = json.loads(capsys.readouterr().out)["captions"]
+    assert found["caption"] is not None
+    with pytest.raises(ta.InputError, match="encoded by another matcher"):
+        caption(CaptionOptions((photo,), matcher=f"hf:{hub('siglip')}", **options))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("family", tiny_hub.MATCHERS)
+def test_a_matcher_is_evaluated_on_a_pack(hub: Hub, world: Path, family: str) -> None:
+    named = Path(f"hf:{hub(family)}")
+    values = evaluate(EvaluateOptions(named, world / "pack", split="val", json=True))
+    matcher = ta.load_matcher(str(named), device="cpu")
+    from tellapart.data.pack import Pack
+
+    pack = Pack(world / "pack")
+    rows = pack.split("val").images
+    texts = [pack.captions[row].text for image in rows for row in pack.captions_of[image]]
+    scores = matcher.similarity([pack.image_path(int(row)) for row in rows], texts)
+    best = scores.argmax(0) == np.repeat(np.arange(len(rows)), 2)
+    assert values["t2i_r1"] == pytest.approx(100 * best.mean())
+
+
+@pytest.mark.parametrize("family", tiny_hub.CAPTIONERS)
+def test_a_captioner_is_evaluated_with_a_judge(hub: Hub, world: Path, family: str) -> None:
+    named = Path(f"hf:{hub(family)}")
+    options = {"split": "val", "json": True, "judge": Path(f"hf:{hub('clip')}")}
+    values = evaluate(EvaluateOptions(named, world / "pack", **options))  # type: ignore[arg-type]
+    assert values["loss"] > 0 and 0 <= values["judge_accuracy"] <= 100 and values["judge_among"] == 4
+
+
+@pytest.mark.parametrize("family", tiny_hub.BACKBONES)
+def test_a_backbone_gives_features(hub: Hub, world: Path, family: str) -> None:
+    (store,) = extract(ExtractOptions(world / "pack", backbone=f"hf:{hub(family)}", kind="vector", progress=False))
+    assert store.facts["resize"] == "own" and store.width in (12, 16) and len(store) == 12
+
+
+def test_the_page_describes_a_photo(hub: Hub, world: Path, tmp_path: Path) -> None:
+    pytest.importorskip("lancedb")
+    pytest.importorskip("fastapi")
+    from tellapart.serve.describe import Describer
+    from tellapart.serve.library import PhotoLibrary
+
+    where = str(tmp_path / "index")
+    opened = ta.open_index(where, f"hf:{hub('clip')}", f"hf:{hub('blip')}", device="cpu")
+    opened.update(world / "photos")
+    described = Describer(PhotoLibrary(ta.open_index(where, device="cpu")), 3).describe(
+        world / "photos" / "red-left.png", 4
+    )
+    assert described.caption is not None and described.distinctive_caption is not None and len(described.similar) == 4
