@@ -7,12 +7,12 @@ import sys
 from typing import IO
 
 
-def lock(file: IO[str]) -> None:
-    """Lock an open file until it is closed; OSError at once if another process holds it."""
+def lock(file: IO[str], *, wait: bool = False) -> None:
+    """Lock an open file until it is closed; OSError at once if another process holds it, unless `wait` is set."""
     if sys.platform == "win32":
         windows = importlib.import_module("msvcrt")
         file.seek(0)
-        windows.locking(file.fileno(), windows.LK_NBLCK, 1)
+        windows.locking(file.fileno(), windows.LK_LOCK if wait else windows.LK_NBLCK, 1)
         return
     unix = importlib.import_module("fcntl")
-    unix.flock(file, unix.LOCK_EX | unix.LOCK_NB)
+    unix.flock(file, unix.LOCK_EX | (0 if wait else unix.LOCK_NB))

@@ -22,7 +22,7 @@ from tellapart.core.leftovers import recover, remove_leftovers
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """A temporary path that replaces `path` when the block ends without an error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     remove_leftovers(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -42,7 +42,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """A temporary folder that replaces `path` when the block ends without an error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     recover(path)
     remove_leftovers(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
@@ -69,6 +69,14 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(replaced, ignore_errors=True)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those around it where they do not exist, so that they outlive a power failure."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        flush_folder(folder.parent)
 
 
 def link_or_copy(source: Path | str, target: Path | str) -> None:

@@ -8,6 +8,7 @@ are on the disk. `features.json`, without which the folder is not read, is writt
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -20,7 +21,7 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.core.file_lock import lock
-from tellapart.core.files import read_json, save_array, write_json, write_text
+from tellapart.core.files import make_folder, read_json, save_array, write_json, write_text
 from tellapart.data.feature_store import FeatureStore
 
 SYNC_SECONDS = 2.0
@@ -95,7 +96,7 @@ class StoreWriter:
                     "`overwrite=True`."
                 )
             shutil.rmtree(self.folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         self._open()
 
     def _open(self) -> None:
@@ -107,7 +108,7 @@ class StoreWriter:
                 f"Another process is writing {self.folder}; wait for it, or choose another `name`."
             ) from error
         header, units = _read_journal(self.folder / "progress.jsonl")
-        resumed = header == self.plan.fingerprint()
+        resumed = header == self.plan.fingerprint() and bool(units)  # without units, no byte is on the disk for certain
         self.finished = units if resumed else set()
         lines = [json.dumps({"plan": self.plan.fingerprint()}), *(str(unit) for unit in sorted(self.finished))]
         rows, width = int(self._offsets[-1]), int(self.plan.facts["width"])
@@ -213,10 +214,16 @@ def _write_all(file: int, values: np.ndarray, offset: int) -> None:
 
 
 def _read_journal(path: Path) -> tuple[str, set[int]]:
-    """The plan and the units of an earlier run; a last line without a newline, cut short by a kill, is dropped."""
+    """The plan and the units of an earlier run.
+
+    A last line without a newline, cut short by a kill, is dropped, and everything after a line that a power failure
+    damaged: those units are extracted again.
+    """
     if not path.is_file():
         return "", set()
-    *lines, _ = path.read_text(encoding="utf-8").split("\n")
-    if not lines:
+    *lines, _ = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    try:
+        plan = str(json.loads(lines[0]).get("plan", "")) if lines else ""
+    except (ValueError, AttributeError):
         return "", set()
-    return str(json.loads(lines[0]).get("plan", "")), {int(line) for line in lines[1:]}
+    return plan, {int(line) for line in itertools.takewhile(str.isdecimal, lines[1:])}

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
 from tellapart.core.explained import explained
-from tellapart.core.files import atomic_folder, atomic_path, read_json, write_json
+from tellapart.core.files import atomic_folder, atomic_path, make_folder, read_json, write_json
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.features.backbones import tuned_metadata
@@ -170,7 +170,7 @@ def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore |
 
     A model that sees pixels has `vision` in place of `features`: the backbone is in the run's own weights.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     write_json(folder / "recipe.json", to_plain(recipe))
     pack.vocabulary.save(folder / "vocabulary.json")
     save_assets(folder, model_stage(recipe).model)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tellapart.core.errors import InputError
+from tellapart.search.compaction import compact_table
+from tellapart.search.saved import Saved
 from tellapart.search.table import listed, quoted
 from tellapart.search.table_errors import table_errors
 
@@ -50,15 +52,16 @@ class EditHistory:
             table = self.database.create_table(TABLE, schema=schema, exist_ok=True)
             table.add(pa.Table.from_pylist([row], schema))
             if table.version % COMPACT_EVERY == 0:
-                table.optimize(cleanup_older_than=datetime.timedelta(hours=1))
+                compact_table(table, Saved(self.where), TABLE)
 
     def of(self, content: str, paths: Sequence[str]) -> list[Edit]:
         """The edits of a photo, oldest first."""
         same = f"content = {quoted(content)} OR path IN {listed(paths)}" if paths else f"content = {quoted(content)}"
         with table_errors(self.where):
-            if TABLE not in self.database.list_tables().tables:
+            try:
+                table = self.database.open_table(TABLE)
+            except ValueError:  # nobody has edited a caption yet
                 return []
-            table = self.database.open_table(TABLE)
             rows = table.search().where(same).select(["caption", "saved"]).to_arrow().to_pylist()
         edits = (Edit(row["caption"], row["saved"].replace(tzinfo=datetime.UTC)) for row in rows)
         return sorted(edits, key=lambda edit: edit.saved)

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 from tellapart.core.errors import InputError, Step
 from tellapart.core.explained import explained
 from tellapart.images.folders import file_inside
+from tellapart.search.compaction import KEEP_VERSIONS, compact_table
 from tellapart.search.edit_history import EditHistory
+from tellapart.search.recovery import recover_index
+from tellapart.search.saved import Saved, manifests
 from tellapart.search.table import FACTS, LATER, TABLE, About, listed, quoted, schema
 from tellapart.search.table_errors import is_panic, table_errors
 
@@ -31,6 +34,7 @@ class Store:
 
     def __init__(self, where: str, table: Any, database: Any) -> None:
         self.where, self.table, self.history = where, table, EditHistory(where, database)
+        self._saved = Saved(where)
         about = (table.schema.metadata or {}).get(b"tellapart")
         if about is None:
             raise InputError(f"The table in {where} is not an index of tellapart; make an index elsewhere.")
@@ -84,6 +88,7 @@ class Store:
             raise InputError(f"{path} is not in the index {self.where}.")
         for row in self.having("path", [path], ["content"]):
             self.history.add(row["content"], path, caption)
+        self.sync()
 
     def edit_unless_changed(self, path: str, before: str | None, caption: str | None) -> None:
         """The same if the file still has the edited caption `before`; otherwise that one is newer."""
@@ -104,6 +109,12 @@ class Store:
                     break
         if any(row["edited"] != caption for row in before):
             self.history.add(content, min(row["path"] for row in before), caption)
+        self.sync()
+
+    def sync(self) -> None:
+        """Write every change so far to the disk: they outlive a power failure then."""
+        with table_errors(self.where):
+            self._saved.sync()
 
     def existing(self, columns: Sequence[str]) -> list[str]:
         """Those of some columns that the table has: an index that was made earlier lacks those in LATER."""
@@ -146,15 +157,15 @@ class Store:
         found = self.row(path)
         return None if found is None else file_inside(found["path"], found["folder"])
 
-    def compact(self) -> None:
-        """Join small pieces, add new rows to the approximate index, and delete old versions.
+    def compact(self, keep: datetime.timedelta = KEEP_VERSIONS) -> None:
+        """Join small pieces, add new rows to the approximate index, and delete versions older than `keep`.
 
         Given up if others keep writing (captions edited on the page): the next update does it, and nothing is lost.
         """
         for _ in range(COMPACT_ATTEMPTS):
             try:
                 with table_errors(self.where):
-                    self.table.optimize(cleanup_older_than=datetime.timedelta(hours=1))
+                    compact_table(self.table, self._saved, TABLE, keep)
                 return
             except InputError as error:
                 if "keep writing" not in str(error):
@@ -167,6 +178,7 @@ def open_store(where: str) -> Store:
         if "://" not in where and not Path(where).is_dir():
             raise FileNotFoundError(where)
         with _explained(where):
+            recover_index(where)
             database = _connect(where)
             return Store(where, database.open_table(TABLE), database)
     except InputError:
@@ -177,9 +189,10 @@ def open_store(where: str) -> Store:
 
 
 def store_exists(where: str) -> bool:
-    """Whether there is an index."""
+    """Whether there is an index. A table that was being made when the power failed has no version yet."""
     if "://" not in where:
-        return (Path(where) / f"{TABLE}.lance").is_dir()
+        is_there = (Path(where) / f"{TABLE}.lance").is_dir()
+        return is_there and (bool(manifests(Path(where))) or Saved(where).read() is None)
     with _explained(where):
         return TABLE in _connect(where).list_tables().tables
 
@@ -187,8 +200,11 @@ def store_exists(where: str) -> bool:
 def open_or_make(where: str, about: About) -> Store:
     """An index to update, created if necessary; InputError if another matcher made it."""
     with _explained(where):
+        recover_index(where)
+        if not store_exists(where):
+            Saved(where).begin()
         database = _connect(where)
-        if TABLE not in database.list_tables().tables:
+        if not store_exists(where):
             database.create_table(TABLE, schema=schema(about), exist_ok=True)
         store = Store(where, database.open_table(TABLE), database)
     check_matcher(store, about.fingerprint, about.matcher)

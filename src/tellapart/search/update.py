@@ -63,6 +63,7 @@ def update_index(
         for count, examined in enumerate(engine_for(known.contents)(chunks), 1):
             again = write_chunk(store, known, examined, changes, verify)
             _write_again(store, known, again, engine_for, changes)
+            store.sync()
             finish(len(examined))
             if count % COMPACT_EVERY == 0:
                 store.compact()
@@ -70,6 +71,7 @@ def update_index(
         gone = [path for path in known.gone(store, roots) if not unreadable.hides(path)]
         _check_emptied(store, roots, gone, forget)
         store.delete(gone)
+        store.sync()
         changes.deleted = len(gone)
         if changes.added or changes.changed or changes.carried or changes.completed or changes.deleted or verify:
             store.compact()

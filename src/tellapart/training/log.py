@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,13 @@ class Log:
                 if isinstance(value, float):
                     self.board.add_scalar(f"{row['stage']}/{name}", value, row["total"])
 
+    def sync(self) -> None:
+        """Write all rows so far to the disk, before a checkpoint counts on them."""
+        os.fsync(self.file.fileno())
+
     def close(self) -> None:
         """Close the files."""
+        self.sync()
         self.file.close()
         if self.board is not None:
             self.board.close()

@@ -57,7 +57,7 @@ def train_stage(
             shown = "  ".join(f"{name} {in_percent(name, value):.4g}" for name, value in metrics.items())
             runtime.progress.line(f"{title}  {shown}  ({spent:.1f} s, {waited / spent:.1%} waiting for data)")
             if time.monotonic() - learner.saved > runtime.save_every or _has_ended(stage, position):
-                learner.save(position, runtime.checkpoints)
+                _save(learner, position, runtime)
         barrier()
     runtime.progress.line(ending(stage, position))
     learner.replay = None  # it refers to the learner: its graphs would stay in memory until both are collected
@@ -82,6 +82,12 @@ def ending(stage: Stage, position: Position) -> str:
         best = -position.best if is_lower_better(stage.monitor) else position.best
         text += f"epoch {position.best_epoch} was best ({stage.monitor} {in_percent(stage.monitor, best):.4g}); "
     return f"{text}keeps the {stage.keep if position.best is not None else 'last'} epoch"
+
+
+def _save(learner: Learner, position: Position, runtime: StageRuntime) -> None:
+    if runtime.log:
+        runtime.log.sync()
+    learner.save(position, runtime.checkpoints)
 
 
 def _has_ended(stage: Stage, position: Position) -> bool:
@@ -152,5 +158,5 @@ def _train_epoch(
         due = last and position.step < steps and time.monotonic() - learner.saved > runtime.save_every
         if due and group().is_main:
             position.sums = {name: value.item() for name, value in sums.items()}
-            learner.save(position, runtime.checkpoints)
+            _save(learner, position, runtime)
     return check_finite({f"mean_{name}": total.item() / steps for name, total in sums.items()}, stage), waited

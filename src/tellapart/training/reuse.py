@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from tellapart.core.errors import InputError
-from tellapart.core.files import atomic_path
+from tellapart.core.files import atomic_path, make_folder
 from tellapart.runs.recipe import Recipe
 from tellapart.runs.registry import to_plain
 from tellapart.runs.run import read_recipe, stage_path
@@ -36,7 +36,7 @@ def copy_stages(base: Path, recipe: Recipe, out: Path) -> None:
     """
     if (out / "log.jsonl").is_file():
         return
-    (out / "stages").mkdir(parents=True, exist_ok=True)
+    make_folder(out / "stages")
     for stage in recipe.stages:
         for path_of in (objective_path, stage_path):
             if stage_path(base, stage.name).is_file() and path_of(base, stage.name).is_file():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from tellapart.core.files import atomic_folder, atomic_path, link_or_copy, write_json
+from tellapart.core.files import atomic_folder, atomic_path, link_or_copy, make_folder, write_json
 from tellapart.data.pack import Pack
 from tellapart.features.backbones import TUNED_NETWORK, TUNED_SIZE, load_backbone
 from tellapart.losses import Contrast
@@ -35,7 +35,7 @@ def save_runs(
 
     Each run folder has the backbone inside (one file on a disk with hard links), so that it can be moved alone.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     file = out / BACKBONE
     with atomic_path(file) as partial:
         save_file(_weights(model.backbone), partial, metadata={TUNED_NETWORK: backbone, TUNED_SIZE: str(size)})
