@@ -31,7 +31,7 @@ class DataSource:
     read: Callable[[Path, Path], object]
 
 
-def _prepare(folder: Path, out: Path, **options: object) -> None:
+def prepare_all(folder: Path, out: Path, **options: object) -> None:
     from tellapart.data.pack import Pack
     from tellapart.data.prepare import prepare_pack
     from tellapart.text.rules import preset
@@ -242,16 +242,16 @@ def _read_lists(folder: Path, out: Path) -> None:
 
 
 SOURCES: dict[str, DataSource] = {
-    "csv": DataSource(_csv, _prepare),
-    "tsv": DataSource(_tsv, _prepare),
-    "jsonl": DataSource(_jsonl, _prepare),
-    "texts": DataSource(_texts, _prepare),
-    "coco": DataSource(_coco, _prepare),
-    "karpathy": DataSource(_karpathy, _prepare),
-    "flickr": DataSource(_flickr, _prepare),
-    "posts": DataSource(_posts, _prepare),
-    "parts": DataSource(_parts, _prepare),
-    "corpus": DataSource(_corpus, lambda folder, out: _prepare(folder / "corpus.txt.gz", out, format="corpus")),
+    "csv": DataSource(_csv, prepare_all),
+    "tsv": DataSource(_tsv, prepare_all),
+    "jsonl": DataSource(_jsonl, prepare_all),
+    "texts": DataSource(_texts, prepare_all),
+    "coco": DataSource(_coco, prepare_all),
+    "karpathy": DataSource(_karpathy, prepare_all),
+    "flickr": DataSource(_flickr, prepare_all),
+    "posts": DataSource(_posts, prepare_all),
+    "parts": DataSource(_parts, prepare_all),
+    "corpus": DataSource(_corpus, lambda folder, out: prepare_all(folder / "corpus.txt.gz", out, format="corpus")),
     "import-npz": DataSource(_npz, _imported(".")),
     "import-npy": DataSource(_npy, _imported("bu_att")),
     "import-tsv": DataSource(_bottom_up, _imported("bu.tsv")),

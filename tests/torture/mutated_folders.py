@@ -31,8 +31,10 @@ MUTATED_FOLDERS = Campaign(
     count=number_of(CASES),
     sample=25,
     make=make,
-    preload=("torture.folder_worlds", "tiny_pack", "embeds_colours", "tellapart.training.train",
-             "tellapart.runs.evaluate", "tellapart.papers.recipes", "lancedb", "tellapart.search.query", "pytest"),
+    preload=(
+        "torture.folder_worlds", "tiny_pack", "embeds_colours", "tellapart.training.train", "tellapart.runs.evaluate",
+        "tellapart.papers.recipes", "lancedb", "tellapart.search.query", "pytest", "torch._dynamo", "torch._inductor",
+    ),
     chunk=50,
     limit=120,
 )  # fmt: skip
