@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DOCS   := $(VENV)/.installed-docs
 
-.PHONY: demo page test quick torture format lint types bench docs pages results clean
+.PHONY: demo page test quick torture format lint types bench docs pages results screenshots clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -56,6 +56,10 @@ docs: $(DOCS)
 pages: $(STAMP) results
 	$(BIN)/tellapart recipes --markdown > docs/recipes.md
 	$(BIN)/python -m tellapart.cli.samples --out docs/sample-captions.md
+
+# The screenshots of docs/serve.md; they need chromium and chromium-driver (Debian).
+screenshots: $(STAMP)
+	TELLAPART_SCREENSHOTS=docs $(BIN)/python -m pytest tests/serve/test_page_real.py
 
 results: $(STAMP)
 	$(BIN)/tellapart reproduce --results docs/results.md --cache measured

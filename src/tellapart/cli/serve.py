@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
@@ -35,6 +36,9 @@ class ServeOptions:
     originals: Literal["auto", "yes", "no"] = "auto"
     """Whether visitors can open the files of photos as they are, with metadata such as places. auto: if they need
     no token."""
+    update: tuple[Path, ...] | None = None
+    """Folders to update the index from while it is served; without a value, those that it has photos of. An index
+    that does not exist is created."""
     device: str = "cpu"
     """cpu, cuda, …"""
 
@@ -54,6 +58,6 @@ def serve(options: ServeOptions) -> None:
         originals=options.originals,
     )
     captioner = None if options.captioner == "none" else options.captioner or "auto"
-    server = open_server(options.index, settings, options.matcher, captioner, options.device)
+    server = open_server(options.index, settings, options.matcher, captioner, options.device, options.update)
     print(f"Serving {options.index} at {server.address}\nPress Ctrl-C to stop.", flush=True)
     server.run()

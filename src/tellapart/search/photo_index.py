@@ -17,6 +17,7 @@ from tellapart.inference.captioning import PhotoCaptioner, load_captioner
 from tellapart.inference.known_images import KnownImages
 from tellapart.inference.matching import PhotoMatcher, load_matcher
 from tellapart.runs.bundled import lasting_name
+from tellapart.search.about_models import about_models
 from tellapart.search.ann import EXACT_BELOW, NEIGHBOURS, Built, as_matrix, build_if_large, sample_queries
 from tellapart.search.changes import Changes
 from tellapart.search.embedder import Embedder, open_embedder
@@ -26,7 +27,6 @@ from tellapart.search.filters import Day, Filters, as_day
 from tellapart.search.query import Found, Searcher, combined
 from tellapart.search.rerank import rerank as reranked
 from tellapart.search.store import Store, check_matcher, open_or_make, open_store, store_exists
-from tellapart.search.table import About
 from tellapart.search.update import checked_roots, update_index
 from tellapart.search.walk import count_photos
 
@@ -110,11 +110,10 @@ class PhotoIndex:
         """
         roots = checked_roots(as_paths(folders))  # before models are loaded and an index is made
         embedder = Embedder(self.matcher, self.captioner)
-        matcher = lasting_name(self.matcher.run.folder)
-        captioner = "" if self.captioner is None else lasting_name(self.captioner.generator.run.folder)
-        make = functools.partial(open_embedder, matcher, captioner, self.device, 1)
+        about = about_models(self.matcher, self.captioner)
+        make = functools.partial(open_embedder, about.matcher, about.captioner, self.device, 1)
         engine_for = engine_factory(engine, embedder, make, chunk, workers, gpus)
-        store = open_or_make(self.path, About(embedder.fingerprint, matcher, captioner, embedder.width))
+        store = open_or_make(self.path, about)
         self._store, self._searcher = store, None
         total = count_photos(roots)
         with progress_bar(total, "indexing", enabled=progress, unit="photos") as advance:

@@ -80,8 +80,12 @@ class AccessMiddleware:
 
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                extra = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                message = {**message, "headers": [*message.get("headers", []), *extra]}
+                own = message.get("headers", [])
+                given = {name.lower() for name, _ in own}
+                extra = [
+                    (name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in given
+                ]
+                message = {**message, "headers": [*own, *extra]}
             elif only_head:
                 message = {**message, "body": b""}
             await send(message)

@@ -14,10 +14,7 @@ from tellapart.serve.problems import RESPONSES, add_problem_handlers
 from tellapart.serve.routes import describe_routes, index_routes, photo_routes
 
 PAGE = Path(__file__).parent / "page"
-PAGE_FILES = {"/": ("index.html", "text/html"), "/page.css": ("page.css", "text/css")} | {
-    f"/{script}.js": (f"{script}.js", "text/javascript")
-    for script in ("page", "elements", "results", "photos", "description")
-}
+MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 
 
 def create_app(
@@ -40,8 +37,8 @@ def create_app(
     app.add_middleware(AccessMiddleware, rules=rules)
     library = PhotoLibrary(index)
     describer = Describer(library, neighbours)
-    for path, (name, media_type) in PAGE_FILES.items():
-        _add_page_file(app, path, PAGE / name, media_type)
+    for file in sorted(file for file in PAGE.iterdir() if file.suffix in MEDIA_TYPES):
+        _add_page_file(app, "/" if file.name == "index.html" else f"/{file.name}", file, MEDIA_TYPES[file.suffix])
     app.include_router(index_routes(describer, rules, max_upload_pixels))
     app.include_router(photo_routes(library, rules.originals))
     app.include_router(describe_routes(describer, max_upload_pixels))

@@ -12,6 +12,12 @@ SHOWN = {
 }  # fmt: skip
 """Formats that every browser shows. The browser takes no file for another type than this, whatever its bytes are."""
 
+HEADERS = {
+    "cache-control": "private, no-cache",
+    "content-security-policy": "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+}
+"""The browser's own view of an image has styles in it, and runs no scripts of ours."""
+
 
 def original_file(file: Path) -> FileResponse:
     """A file to show in the browser, or to save if browsers cannot show its format."""
@@ -21,5 +27,5 @@ def original_file(file: Path) -> FileResponse:
         media_type=media_type or "application/octet-stream",
         filename=file.name,
         content_disposition_type="inline" if media_type else "attachment",
-        headers={"cache-control": "private, no-cache"},
+        headers=HEADERS,
     )

@@ -6,7 +6,9 @@ import importlib.util
 import ipaddress
 import secrets
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tellapart.core.errors import InputError
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from tellapart.serve.access import AccessRules
+    from tellapart.serve.updating import Updater
 
 REQUIRED = ("fastapi", "uvicorn", "python_multipart")
 MIN_TOKEN = 12
@@ -56,13 +59,19 @@ class Server:
     socket: socket.socket
     address: str
     """URL of the page, with the token if there is one."""
+    updater: Updater | None = None
+    """What updates the index meanwhile."""
 
     def run(self) -> None:
         """Answer requests until interrupted."""
         try:
+            if self.updater is not None:
+                self.updater.start()
             self.uvicorn.run(sockets=[self.socket])
         finally:
             self.socket.close()
+            if self.updater is not None:
+                self.updater.stop()
 
 
 def open_server(
@@ -71,23 +80,35 @@ def open_server(
     matcher: str = "",
     captioner: str | None = "auto",
     device: str = "cpu",
+    update: Sequence[Path] | None = None,
 ) -> Server:
     """A server for an index.
 
     matcher: the run that the index was made with; by default the path that the index stores.
     captioner: a run for uploaded photos; "auto" for the captioner of the index, None for no captions.
+    update: folders to update the index from while it is served; none: those that it has photos of. An index that does
+    not exist is created.
     """
     settings = settings or ServerSettings()
     if any(importlib.util.find_spec(name) is None for name in REQUIRED):
         raise InputError("The server needs FastAPI and uvicorn: run `pip install fastapi uvicorn python-multipart`.")
     import uvicorn
 
+    from tellapart.search.about_models import about_models
     from tellapart.search.photo_index import open_index
+    from tellapart.search.store import open_or_make
+    from tellapart.search.update import checked_roots
     from tellapart.serve.app import create_app
     from tellapart.serve.timeouts import TimeoutProtocol
+    from tellapart.serve.updating import Updater
 
     rules = _access_rules(settings)
+    if update:
+        checked_roots(update)  # before models are loaded and an index is made
     photos = open_index(index, matcher or None, captioner, device)
+    if update:
+        open_or_make(index, about_models(photos.matcher, photos.captioner))
+    updater = None if update is None else Updater(photos, update)
     app = create_app(photos, rules, int(settings.upload_megapixels * 1e6), settings.neighbours)
     config = uvicorn.Config(
         app, http=TimeoutProtocol, ws="none", lifespan="off", access_log=False, log_level="warning",
@@ -96,7 +117,8 @@ def open_server(
     bound = _bind(settings.host, settings.port)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{bound.getsockname()[1]}/"
-    return Server(uvicorn.Server(config), bound, address + (f"?token={rules.token}" if rules.token else ""))
+    token = f"?token={rules.token}" if rules.token else ""
+    return Server(uvicorn.Server(config), bound, address + token, updater)
 
 
 def _access_rules(settings: ServerSettings) -> AccessRules:

@@ -1,4 +1,4 @@
-/** Helpers of all parts of the page: elements, messages and requests to the API. */
+/** Helpers of all parts of the page: elements, messages, requests to the API, numbers and times in words. */
 
 export const byId = (id) => document.getElementById(id);
 
@@ -28,5 +28,23 @@ export function showMessage(id, text, isProblem = false) {
   byId(id).classList.toggle("problem", isProblem);
 }
 
-export const imageUrl = (id, size) => `/api/photos/${id}/image?size=${size}`;
-export const photoCount = (count) => `${count} ${count === 1 ? "photo" : "photos"}`;
+/** Show a text, or hide its element if there is none. */
+export function showText(id, text) {
+  byId(id).hidden = !text;
+  byId(id).textContent = text || "";
+}
+
+export const photoUrl = (id) => `/api/photos/${encodeURIComponent(id)}`;
+export const imageUrl = (id, size) => `${photoUrl(id)}/image?size=${size}`;
+export const number = (count) => count.toLocaleString("en");
+export const photoCount = (count) => `${number(count)} ${count === 1 ? "photo" : "photos"}`;
+
+/** A day in words: "21 July 2019". */
+export const dayInWords = (time) => new Date(time).toLocaleDateString("en-GB", { dateStyle: "long" });
+
+/** A time in words: "today at 16:40", or "21 July 2019 at 16:40". */
+export function timeInWords(time) {
+  const clock = new Date(time).toLocaleTimeString("en-GB", { timeStyle: "short" });
+  const isToday = new Date(time).toDateString() === new Date().toDateString();
+  return `${isToday ? "today" : dayInWords(time)} at ${clock}`;
+}

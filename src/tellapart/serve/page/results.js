@@ -1,79 +1,109 @@
-/**
- * Results: the newest photos, a search, or photos similar to one. The address says which, and Back steps through them.
- */
+/** Results: the newest photos, a search, or photos similar to one, as the address says. More load while scrolling. */
 
-import { byId, photoCount, request, showMessage } from "/elements.js";
-import { showPhotos } from "/photos.js";
+import { current, goTo, onChange, resultsPart } from "/address.js";
+import { showPhotos } from "/cards.js";
+import { byId, photoUrl, request, showMessage, showText } from "/elements.js";
 
 const TYPING_PAUSE = 180;  // milliseconds without a key before a search
 const SETTLED_PAUSE = 2000;  // milliseconds after which the next search is a new step for Back
 const PAGE_SIZE = 24;
-const MAX_RESULTS = 192;
-const NEAR_END = 400;  // pixels below the window
+const MAX_RANKED = 200;  // results of a search, and similar photos
+const NEAR_END = 600;  // pixels below the window
 const FIELDS = ["query", "without", "after", "before"];
 
 let resultsRequest = new AbortController();
 let typingTimer = 0;
 let settledTimer = 0;
-let requested = 0;  // how many photos the results asked for
+let shown = "";  // the part of the address that the results belong to
+let complete = true;  // whether there are no more photos
+let loading = false;
 let settled = true;  // whether the next search becomes a new step for Back
+
+/** Whether the page shows the newest photos. */
+export const showsNewest = () => !current().has("query") && !current().has("similar");
+
+/** Show what the address asks for. */
+export async function showResults() {
+  const address = current();
+  shown = resultsPart();
+  resultsRequest.abort();
+  resultsRequest = new AbortController();
+  await load(address, resultsRequest.signal, false);
+}
+
+/** Add photos when the end of the list is near. Returns whether some were added. */
+export async function showMore(isWanted = isNearEnd()) {
+  if (!isWanted || complete || loading) return false;
+  const before = byId("results").children.length;
+  await load(current(), resultsRequest.signal, true);
+  return byId("results").children.length > before;
+}
+
+async function load(address, signal, more) {
+  loading = true;
+  try {
+    const offset = more ? byId("results").children.length : 0;
+    const results = await loadResults(address, offset, signal);
+    if (!more) showHead(results);
+    showPhotos("results", results.photos, more);
+    complete = results.complete;
+    showText("end", complete && offset + results.photos.length > PAGE_SIZE ? "No more photos." : "");
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    complete = true;
+    if (!more) {
+      showHead({ title: titleOf(address), message: "" });
+      showPhotos("results", []);
+    }
+    showMessage("results-hint", error.message, true);
+  } finally {
+    loading = signal.aborted;
+  }
+  showMore();
+}
+
+function showHead({ title, message }) {
+  byId("results-title").textContent = title;
+  document.title = showsNewest() ? "Tellapart" : `${title} - Tellapart`;
+  byId("about").classList.toggle("elsewhere", !showsNewest());
+  showMessage("results-hint", message);
+}
+
+function titleOf(address, name = "a photo") {
+  if (address.has("similar")) return `Photos similar to ${name}`;
+  return address.has("query") ? `Results for “${address.get("query")}”` : "Newest photos";
+}
+
+async function loadResults(address, offset, signal) {
+  if (address.has("similar")) {
+    const photo = await request(photoUrl(address.get("similar")), { signal });
+    const photos = await ranked(`${photoUrl(photo.id)}/similar?`, offset, signal);
+    const message = photos.photos.length ? "Most similar photos first." : "There are no other photos.";
+    return { title: titleOf(address, photo.name), message, ...photos };
+  }
+  if (address.has("query")) {
+    const photos = await ranked(`/api/search?${resultsPart(address)}&`, offset, signal);
+    const message = photos.photos.length ? "Best matches first." : "No photos found.";
+    return { title: titleOf(address), message, ...photos };
+  }
+  const { photos } = await request(`/api/photos?count=${PAGE_SIZE}&offset=${offset}`, { signal });
+  const message = resultsPart(address) ? "Type what the photos show to use the filters." : "";
+  return { title: titleOf(address), photos, message, complete: photos.length < PAGE_SIZE };
+}
+
+/** Photos of a ranked list after the first `offset`. */
+async function ranked(url, offset, signal) {
+  const count = Math.min(offset + PAGE_SIZE, MAX_RANKED);
+  const { photos } = await request(`${url}count=${count}`, { signal });
+  return { photos: photos.slice(offset), complete: photos.length < count || count === MAX_RANKED };
+}
+
+const isNearEnd = () => byId("results").getBoundingClientRect().bottom < innerHeight + NEAR_END;
 
 /** Fill the fields from the address. */
 function fillFields() {
-  const address = new URLSearchParams(location.hash.slice(1));
+  const address = current();
   for (const id of FIELDS) byId(id).value = address.get(id) || "";
-}
-
-/** Show what the address asks for; with `more`, add the next photos to those shown. */
-async function showResults(more = false) {
-  requested = more ? requested + PAGE_SIZE : PAGE_SIZE;
-  resultsRequest.abort();
-  resultsRequest = new AbortController();
-  const { signal } = resultsRequest;
-  const address = new URLSearchParams(location.hash.slice(1));
-  try {
-    const results = await loadResults(address, signal);
-    byId("results-title").textContent = results.title;
-    showPhotos("results", results.photos, more);
-    if (!more) showMessage("status", results.message);
-    showMore();
-  } catch (error) {
-    if (error.name !== "AbortError") showMessage("status", error.message, true);
-  }
-}
-
-async function loadResults(address, signal) {
-  if (address.has("similar")) {
-    const url = `/api/photos/${encodeURIComponent(address.get("similar"))}`;
-    const [photo, { photos }] = await Promise.all([request(url, { signal }), request(`${url}/similar?count=${requested}`, { signal })]);
-    return { title: `Photos similar to ${photo.name}`, photos, message: "Most similar photos first" };
-  }
-  if (address.has("query")) {
-    const { photos } = await request(`/api/search?${address}&count=${requested}`, { signal });
-    const message = photos.length ? "Best matches first" : "No photos found.";
-    return { title: `Results for “${address.get("query")}”`, photos, message };
-  }
-  const [index, { photos }] = await Promise.all([
-    request("/api/index", { signal }), request(`/api/photos?count=${requested}`, { signal }),
-  ]);
-  const message = `${photoCount(index.photos)} in the index`;
-  return { title: "Newest photos", photos, message: address.size ? `${message}. Type a search to use the filters.` : message };
-}
-
-/** Add photos when the end of the list is near, until there are no more. */
-function showMore() {
-  const isNear = byId("results").getBoundingClientRect().bottom < innerHeight + NEAR_END;
-  if (isNear && byId("results").children.length === requested && requested < MAX_RESULTS) showResults(true);
-}
-
-/** Change the address and show its results. */
-function goTo(address, asNewStep) {
-  const url = address.size ? `#${address}` : location.pathname;
-  if (url === (location.hash || location.pathname)) return;
-  if (asNewStep) history.pushState(null, "", url);
-  else history.replaceState(null, "", url);
-  byId("description").hidden = true;
-  showResults();
 }
 
 /** Search for what the fields say. Searches while typing are one step for Back. */
@@ -91,9 +121,10 @@ function settle() {
 
 /** Show photos similar to a photo of the index. */
 export function findSimilar(id) {
-  goTo(new URLSearchParams({ similar: id }), true);
-  fillFields();
+  settle();
+  goTo(new URLSearchParams({ similar: id }));
   byId("results").focus();
+  scrollTo(0, 0);
 }
 
 function searchSoon() {
@@ -101,15 +132,27 @@ function searchSoon() {
   typingTimer = setTimeout(search, TYPING_PAUSE);
 }
 
+function followAddress() {
+  if (resultsPart() === shown) return;
+  if (document.activeElement?.form !== byId("search")) {
+    settle();
+    fillFields();
+  }
+  byId("description").hidden = true;
+  showResults();
+}
+
 /** Show the results of the address, now and when it or a field changes. */
 export function startResults() {
-  const show = () => { settle(); fillFields(); showResults(); };
-  window.addEventListener("popstate", show);
-  window.addEventListener("scroll", showMore, { passive: true });
+  onChange(followAddress);
+  window.addEventListener("popstate", () => { settle(); fillFields(); });
+  window.addEventListener("scroll", () => showMore(), { passive: true });
+  window.addEventListener("resize", () => showMore(), { passive: true });
   byId("search").addEventListener("submit", (event) => { event.preventDefault(); search(); settle(); });
   for (const id of FIELDS) {
     byId(id).addEventListener("input", searchSoon);
     byId(id).addEventListener("change", settle);
   }
-  show();
+  fillFields();
+  showResults();
 }
