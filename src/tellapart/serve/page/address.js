@@ -53,3 +53,5 @@ export function closeInAddress() {
 }
 
 window.addEventListener("popstate", notify);
+// A visitor who has signed in before keeps the token in the address; it must not be in an address that is sent to others.
+if (location.search) history.replaceState(history.state, "", location.pathname + location.hash);
