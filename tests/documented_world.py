@@ -36,6 +36,7 @@ def make_world(folder: Path) -> None:
             shutil.copy(folder / "photos" / photo, folder / name)
     for name in ("holiday.jpg", "street.jpg", "crowd.jpg"):
         Image.open(folder / "photos" / "red-dog-left.png").save(folder / name)
+    write_site(folder / "site", folder / "photos")
     draw_flickr(folder / "flickr8k")
     write_karpathy(folder / "dataset_coco.json", folder / "train2017")
     write_judgements(folder / "path" / "to" / "flickr8k")
@@ -54,6 +55,18 @@ def make_world(folder: Path) -> None:
     ):
         assert main(command.split()) == 0, command
     edit_captions(folder)
+
+
+def write_site(folder: Path, photos: Path) -> None:
+    """Two pages with images that lack a text, and a page of documentation."""
+    folder.mkdir()
+    for name in ("red-dog-left.png", "blue-cat-right.png"):
+        shutil.copy(photos / name, folder)
+    (folder / "index.html").write_text("<p>Pets</p>\n<img src=red-dog-left.png>\n<img src='blue-cat-right.png'>\n")
+    (folder / "pets.md").write_text("# Pets\n\n![](red-dog-left.png)\n")
+    (folder.parent / "docs").mkdir()
+    for page in ("README.md", "docs/index.md"):
+        (folder.parent / page).write_text("No images here.\n")
 
 
 def edit_captions(folder: Path) -> None:

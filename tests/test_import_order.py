@@ -25,6 +25,7 @@ ORDER = (
     "reproduce",
     "papers",
     "inference",
+    "alt_text",
     "search",
     "report",
     "serve",

@@ -21,6 +21,7 @@ VERBS: dict[str, str] = {
     "train": "train a recipe on a pack, into a run folder",
     "evaluate": "evaluate a run on a split of a pack",
     "caption": "generate captions for photos, distinct from other photos if asked",
+    "alt-text": "propose alternative texts for the images of HTML and Markdown files",
     "index": "index folders of photos for search",
     "search": "search an index by text, by images, or by both",
     "serve": "search an index in the browser, describe photos, edit captions",
@@ -33,8 +34,9 @@ VERBS: dict[str, str] = {
 
 def load(verb: str) -> tuple[type, Callable[[Any], Any]]:
     """The options of a verb and the function that takes them; only the module of this verb is imported."""
-    module = importlib.import_module(f"tellapart.cli.{verb}")
-    return getattr(module, f"{verb.capitalize()}Options"), getattr(module, verb)
+    name = verb.replace("-", "_")
+    module = importlib.import_module(f"tellapart.cli.{name}")
+    return getattr(module, f"{name.title().replace('_', '')}Options"), getattr(module, name)
 
 
 def usage() -> str:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 IPTC_RESOURCE = 0x0404
 """Photoshop's number of the IPTC block."""
 TIFF_XMP, TIFF_IPTC = 700, 33723
-PNG_TEXTS = ("Description", "Comment")
+PNG_TEXT = "Description"
+"""Of the texts of PNG; "Comment" is what programs write."""
 
 
 @dataclass(frozen=True)
@@ -107,5 +108,5 @@ def _iptc(opened: Image.Image) -> str | None:
 def _png_text(opened: Image.Image) -> str | None:
     if opened.format != "PNG":
         return None
-    found = (opened.info.get(name) for name in PNG_TEXTS)
-    return next((clean_text(text) for text in found if isinstance(text, str)), None)
+    text = opened.info.get(PNG_TEXT)
+    return clean_text(text) if isinstance(text, str) else None

@@ -1,0 +1,51 @@
+"""Captions for the images of a page by a captioner, each told apart from the other images of the page."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tellapart.images.verified_file import hash_of
+from tellapart.inference.caption import Caption
+from tellapart.inference.caption_settings import CaptionSettings
+
+if TYPE_CHECKING:
+    from tellapart.inference.captioning import PhotoCaptioner
+
+
+class PageCaptioner:
+    """Captions images among others. The same image among the same others is captioned once."""
+
+    def __init__(self, load: Callable[[], PhotoCaptioner], batch: int = 32) -> None:
+        """load: opens the captioner, when the first caption is needed."""
+        self.load, self.batch = load, batch
+        self._known: dict[tuple[str, frozenset[str]], Caption | Exception] = {}
+        self._contents: dict[Path, str] = {}
+
+    def __call__(self, files: Sequence[Path], shown: Sequence[Path]) -> list[Caption | Exception]:
+        """A caption for each file, or the error of one that cannot be read, as `propose.Captions` says."""
+        others = {self._content(file): file for file in (*files, *shown)}
+        around = frozenset(others)
+        contents = dict.fromkeys(self._content(file) for file in files)
+        new = {content: others[content] for content in contents if (content, around) not in self._known}
+        if new:
+            self._caption(new, list(others.values()), around)
+        return [self._known[self._content(file), around] for file in files]
+
+    @functools.cached_property
+    def captioner(self) -> PhotoCaptioner:
+        """The captioner."""
+        return self.load()
+
+    def _caption(self, new: dict[str, Path], others: list[Path], around: frozenset[str]) -> None:
+        settings = CaptionSettings(against=others if len(others) > 1 else None, batch_size=self.batch)
+        for content, caption in zip(new, self.captioner.stream(list(new.values()), settings), strict=True):
+            self._known[content, around] = caption
+
+    def _content(self, file: Path) -> str:
+        """Copies of one image are one image: nothing sets them apart."""
+        if file not in self._contents:
+            self._contents[file] = hash_of(file.read_bytes())
+        return self._contents[file]
