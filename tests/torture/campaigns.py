@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from torture.campaign import Campaign
+from torture.foreign_origins import FOREIGN_ORIGINS
 from torture.full_disk import FULL_DISK
 from torture.kills import KILLS
 from torture.mutated_data import MUTATED_DATA
 from torture.mutated_folders import MUTATED_FOLDERS
 from torture.mutated_images import MUTATED_IMAGES
+from torture.server_clients import SERVER_CLIENTS
+from torture.server_fuzz import SERVER_FUZZ
+from torture.slow_clients import SLOW_CLIENTS
+from torture.token_guessing import TOKEN_GUESSING
 
 CAMPAIGNS: dict[str, Campaign] = {
     "kills": KILLS,
@@ -15,4 +20,9 @@ CAMPAIGNS: dict[str, Campaign] = {
     "mutated-images": MUTATED_IMAGES,
     "mutated-data": MUTATED_DATA,
     "mutated-folders": MUTATED_FOLDERS,
+    "server-fuzz": SERVER_FUZZ,
+    "slow-clients": SLOW_CLIENTS,
+    "token-guessing": TOKEN_GUESSING,
+    "foreign-origins": FOREIGN_ORIGINS,
+    "fifty-clients": SERVER_CLIENTS,
 }
