@@ -55,6 +55,31 @@ def first(client: TestClient, words: str = "a red ball") -> str:
     return client.get("/api/search", params={"query": words}).json()["photos"][0]["id"]
 
 
+def test_search_names_unknown_words_and_filters(reader: TestClient, writer: TestClient) -> None:
+    found = reader.get("/api/search", params={"query": "a rde ball", "count": 3}).json()
+    assert found["unknown"][0]["word"] == "rde" and "red" in found["unknown"][0]["suggestions"]
+    assert found["corrected"] == "a red ball" and found["calibrated"] is False
+    known = reader.get("/api/search", params={"query": "a red ball"}).json()
+    assert known["unknown"] == [] and known["corrected"] is None
+    assert not any(one["weak"] or one["probability"] for one in known["photos"])
+    choices = reader.get("/api/filters").json()
+    assert choices == {"folders": ["photos"], "cameras": [], "first": None, "last": None, "places": False}
+    for name, value, count in (
+        ("folder", "photos", 12), ("folder", "photos/none", 0), ("camera", "canon", 0), ("place", "48,16", 0),
+        ("orientation", "landscape", 12), ("orientation", "portrait", 0),
+    ):  # fmt: skip
+        photos = reader.get("/api/search", params={"query": "a ball", name: value, "count": 50}).json()["photos"]
+        assert len(photos) == count, (name, value)
+    for name, value in (("folder", "elsewhere"), ("folder", "photos/../secret"), ("place", "vienna")):
+        wrong = reader.get("/api/search", params={"query": "a ball", name: value})
+        assert wrong.status_code == 400 and f"`{name}`" in wrong.json()["detail"], wrong.text
+
+    photo = writer.get("/api/search", params={"query": "a blue ball"}).json()["photos"][-1]
+    writer.put(f"/api/photos/{photo['id']}/caption", json={"caption": "Whiskers, our grumpy calico"})
+    first = writer.get("/api/search", params={"query": "whiskers"}).json()
+    assert first["photos"][0]["id"] == photo["id"] and first["photos"][0]["by_caption"] and first["unknown"] == []
+
+
 def test_search(reader: TestClient) -> None:
     info = reader.get("/api/index").json()
     assert datetime.datetime.fromisoformat(info.pop("indexed")) <= datetime.datetime.now(datetime.UTC)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
+from tellapart.core.suggestions import meant
 from tellapart.search.ann import built
+from tellapart.search.answer import Answer
 from tellapart.search.photo_index import SHORTLIST, PhotoIndex
 from tellapart.search.query import Found
 
@@ -33,10 +36,18 @@ class SearchOptions:
     """How many photos."""
     folder: Path | None = None
     """Only photos in this folder."""
+    camera: str = ""
+    """Only photos of cameras whose name contains this: canon."""
+    place: str = ""
+    """Only photos taken near a latitude and longitude: 48.21,16.37, or 48.21,16.37,5 for five kilometres around it."""
+    orientation: Literal["", "landscape", "portrait", "square"] = ""
+    """Only photos that are wider than high, higher than wide, or square."""
     after: str = ""
     """Only photos taken on this day or later: 2019-07-21."""
     before: str = ""
     """Only photos taken before this day."""
+    everything: bool = False
+    """Also photos that match too little to be shown."""
     exact: bool = False
     """Compare with every photo even if there is an approximate index."""
     rerank: str = ""
@@ -51,11 +62,17 @@ class SearchOptions:
     """Write thumbnails of the results: .png or .html."""
     device: str = "cpu"
     """cpu, cuda, …"""
+    paths: bool = False
+    """Print only the paths of photos, one per line."""
+    null: Annotated[bool, tyro.conf.arg(aliases=["-0"])] = False
+    """Print only the paths of photos, each followed by a NUL, for `xargs -0`."""
     json: bool = False
-    """Print JSON instead of a table."""
+    """Print JSON: a list of photos."""
+    jsonl: bool = False
+    """Print JSON lines: one photo per line."""
 
 
-def search(options: SearchOptions) -> list[Found]:
+def search(options: SearchOptions) -> Answer:
     """The photos found, best first; printed too."""
     opened = PhotoIndex(options.index, options.matcher or None, None, options.device)
     found = opened.search(
@@ -67,7 +84,11 @@ def search(options: SearchOptions) -> list[Found]:
         folder=options.folder,
         after=options.after,
         before=options.before,
+        camera=options.camera,
+        place=options.place,
+        orientation=options.orientation,
         exact=options.exact,
+        everything=options.everything,
         rerank=options.rerank or None,
         shortlist=options.shortlist,
         share=options.share,
@@ -75,7 +96,9 @@ def search(options: SearchOptions) -> list[Found]:
     if options.sheet is not None:
         from tellapart.report.sheet import write_sheet
 
-        write_sheet(found, _title(options), options.sheet)
+        write_sheet(found.photos, _title(options), options.sheet)
+    for note in notes(found, _title(options)):
+        print(note, file=sys.stderr)
     _print(found, options, "approximate" if built(opened.store) and not options.exact else "exact")
     return found
 
@@ -87,28 +110,48 @@ def _title(options: SearchOptions) -> str:
     return ", ".join(parts)
 
 
+def notes(found: Answer, title: str) -> list[str]:
+    """What to say about the whole answer: unknown words, and that nothing matches or nothing clearly."""
+    said = [f"Unknown word '{one.word}'.{meant(one.suggestions)}" for one in found.unknown]
+    if not found.photos:
+        said.append(f"No photo matches '{title}'. Use --everything to see the nearest ones.")
+    elif found.calibrated and not found.clear:
+        said.append(f"No photo clearly matches '{title}'.")
+    return said
+
+
 def as_plain(found: Found) -> dict[str, Any]:
     """For JSON; a photo that could not be compared has no score."""
     score = found.score if math.isfinite(found.score) else None
-    return {**found.__dict__, "score": score, "taken": found.taken.isoformat() if found.taken else None}
+    taken = found.taken.isoformat() if found.taken else None
+    return {**found.__dict__, "score": score, "taken": taken, "copies": list(found.copies)}
 
 
-def _caption_text(found: Found) -> str:
-    """The caption as the table shows it."""
-    return (found.caption or "") + (" (not sure)" if found.caption and found.sure is False else "")
-
-
-def _print(found: list[Found], options: SearchOptions, how: str) -> None:
+def _print(found: Answer, options: SearchOptions, how: str) -> None:
     if options.json:
         print(json.dumps([as_plain(one) for one in found], indent=2, ensure_ascii=False))
-        return
-    from rich.console import Console
-    from rich.table import Table
+    elif options.jsonl:
+        for one in found:
+            print(json.dumps(as_plain(one), ensure_ascii=False))
+    elif options.null:
+        sys.stdout.write("".join(f"{one.path}\0" for one in found))
+    elif options.paths:
+        for one in found:
+            print(one.path)
+    else:
+        print(f"{_title(options)} ({how})")
+        for part, photos in (("", found.clear), ("less sure:", found.less_sure)):
+            if part and photos:
+                print(part)
+            for one in photos:
+                print("\n".join(_lines(one)))
 
-    table = Table(title=f"{_title(options)} ({how})")
-    for name in ("score", "photo", "caption", "taken"):
-        table.add_column(name, overflow="fold")
-    for one in found:
-        taken = one.taken.date().isoformat() if one.taken else ""
-        table.add_row(f"{one.score:.3f}", one.path, _caption_text(one), taken)
-    Console(markup=False, emoji=False).print(table)  # text, files and captions may contain markup
+
+def _lines(one: Found) -> list[str]:
+    """A photo as people read it: how well it matches and its whole path, then what is known about it."""
+    how = f"{one.score:6.3f}" if one.probability is None else f"{100 * one.probability:5.0f}%"
+    known = [one.taken.date().isoformat() if one.taken else "", one.camera or ""]
+    caption = (one.caption or "") + (" (not sure)" if one.caption and one.sure is False else "")
+    copies = f"{len(one.copies)} similar" if one.copies else ""
+    rest = " · ".join(filter(None, (caption, *known, copies)))
+    return [f"{how}  {one.path}", *([f"        {rest}"] if rest else [])]

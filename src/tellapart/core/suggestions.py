@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 MOST = 3
 
@@ -20,7 +20,16 @@ def did_you_mean(name: str, known: Iterable[str], quote: str = "'") -> str:
     """
     names = {one.lower(): one for one in known}
     similar = [names[one] for one in difflib.get_close_matches(name.lower(), names, MOST)]
-    if not similar:
+    return meant(similar, quote)
+
+
+def meant(names: Sequence[str], quote: str = "'") -> str:
+    """The question whether one of some names was meant, with a space before it; empty for none.
+
+    >>> meant(["cat", "car"]), meant([])
+    (" Did you mean 'cat' or 'car'?", '')
+    """
+    if not names:
         return ""
-    *first, last = (f"{quote}{one}{quote}" for one in similar)
+    *first, last = (f"{quote}{one}{quote}" for one in names)
     return f" Did you mean {', '.join(first)} or {last}?" if first else f" Did you mean {last}?"

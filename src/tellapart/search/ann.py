@@ -44,7 +44,7 @@ class Built:
 def built(store: Store) -> Built | None:
     """The approximate index of a table; None if it has none."""
     facts = store.schema().field("vector").metadata or {}
-    if NPROBES.encode() not in facts or not store.table.list_indices():
+    if NPROBES.encode() not in facts or not any("vector" in one.columns for one in store.table.list_indices()):
         return None
     return Built(int(facts[NPROBES.encode()]), float(facts[RECALL.encode()]), int(facts[ROWS.encode()]))
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +21,16 @@ from tellapart.inference.matching import PhotoMatcher, load_matcher
 from tellapart.runs.bundled import lasting_name
 from tellapart.search.about_models import about_models
 from tellapart.search.ann import EXACT_BELOW, NEIGHBOURS, Built, as_matrix, build_if_large, sample_queries
+from tellapart.search.answer import Answer, Query, answer, captions_have
+from tellapart.search.calibration import Calibration, read_calibration
 from tellapart.search.changes import Changes
+from tellapart.search.copies import SAME
 from tellapart.search.embedder import Embedder, open_embedder
 from tellapart.search.engines import EngineName, engine_factory
 from tellapart.search.file_facts import content_of
-from tellapart.search.filters import Day, Filters, as_day
+from tellapart.search.filters import Day, Filters, Place, as_day, as_orientation, as_place
+from tellapart.search.full_text import captions_of_people
+from tellapart.search.lexicon import Lexicon, UnknownWord, lexicon_of, words_of
 from tellapart.search.query import Found, Searcher, combined
 from tellapart.search.rerank import rerank as reranked
 from tellapart.search.store import Store, check_matcher, open_or_make, open_store, store_exists
@@ -135,16 +142,23 @@ class PhotoIndex:
         folder: Model | None = None,
         after: Day | None = None,
         before: Day | None = None,
+        camera: str = "",
+        place: str | Place | None = None,
+        orientation: str = "",
         exact: bool = False,
+        everything: bool = False,
         rerank: PhotoMatcher | Model | None = None,
         shortlist: int = SHORTLIST,
         share: float = 0.5,
-    ) -> list[Found]:
-        """The photos that match best, best first.
+    ) -> Answer:
+        """The photos that match best, best first: a sequence, with the words that are not known.
 
         like, unlike: images that the photos should and should not resemble. without: text that should not match.
         folder: only photos inside it. after, before: only photos taken on this day or later, and before this day.
+        camera: only of cameras whose name contains this. place: only near a latitude and longitude, "48.21,16.37,5" for
+        five kilometres around it. orientation: landscape, portrait or square.
         exact: compare with every photo even if there is an approximate index.
+        everything: also photos that match too little to be shown.
         rerank: a second matcher that reorders the best `shortlist` photos, with weight `share` in the order.
         """
         if count < 1:
@@ -152,13 +166,16 @@ class PhotoIndex:
         if rerank and not text:
             raise InputError("`rerank` compares photos with a text; give a text, or leave out `rerank`.")
         within = str(Path(folder).resolve()) if folder else ""
-        filters = Filters(within, as_day(after, "after"), as_day(before, "before"))
-        query = self.query(text, like, unlike, without)
+        where = place if isinstance(place, Place) else as_place(place or "")
+        days = as_day(after, "after"), as_day(before, "before")
+        filters = Filters(within, *days, camera, where, as_orientation(orientation))
+        query = self.asked(text, like, unlike, without)
         self._searcher = self._searcher or Searcher(self.store)
-        found = self._searcher.nearest(query, max(count, shortlist) if rerank else count, filters, exact)
+        wanted = max(count, shortlist) if rerank else count
+        found = answer(self._searcher, query, wanted, filters, exact=exact, everything=everything)
         if rerank:
             second = rerank if isinstance(rerank, PhotoMatcher) else load_matcher(rerank, self.device, self.workers)
-            found = reranked(second, found, text, share)[:count]
+            found = replace(found, photos=reranked(second, found.photos, text, share)[:count])
         return found
 
     def similar(self, image: ImageInput, count: int = NEIGHBOURS) -> list[Found]:
@@ -167,21 +184,54 @@ class PhotoIndex:
         found = self.search("", count + 1, like=[image])
         return [one for one in found if one.content != itself][:count]
 
-    def query(
+    def asked(
         self,
         text: str = "",
         like: ImageInput | Iterable[ImageInput] = (),
         unlike: ImageInput | Iterable[ImageInput] = (),
         without: str | Iterable[str] = (),
-    ) -> np.ndarray:
-        """One vector [E] of what to find: texts and images added, others subtracted."""
+    ) -> Query:
+        """What to search for: texts and images added, others subtracted; the words of the text, and unknown ones."""
         check_matcher(self.store, self.matcher.fingerprint, lasting_name(self.matcher.run.folder))
-        unwanted = [without] if isinstance(without, str) else list(without)
+        unwanted = list(filter(None, [without] if isinstance(without, str) else without))
         plus, minus = as_images(like)[0], as_images(unlike)[0]
-        return combined(
-            [*self.matcher.encode_texts([text] if text else []), *self.matcher.encode_images(plus)],
-            [*self.matcher.encode_texts(list(filter(None, unwanted))), *self.matcher.encode_images(minus)],
+        unknown = self._unknown(" ".join([text, *unwanted]))
+        try:
+            texts = self._texts([text] if text else [])
+        except InputError:  # the matcher knows no word of it, but a caption may
+            if plus or unwanted or minus or not captions_have(self.store, text):
+                raise
+            return Query(np.zeros(self.store.about.width, np.float32), text, unknown)
+        vector = combined(
+            [*texts, *self.matcher.encode_images(plus)],
+            [*self._texts(unwanted), *self.matcher.encode_images(minus)],
         )
+        alone = bool(text) and not (unwanted or plus or minus)
+        same = math.inf if self.calibration is None else SAME
+        return Query(vector, text, unknown, self.calibration if alone else None, same)
+
+    @functools.cached_property
+    def calibration(self) -> Calibration | None:
+        """How the matcher's cosines are read; None for matchers without calibration."""
+        return read_calibration(self.matcher.fingerprint)
+
+    def _texts(self, texts: list[str]) -> list[np.ndarray]:
+        """Vectors [E] of texts, without the part that all texts have in common."""
+        vectors = list(self.matcher.encode_texts(texts))
+        if self.calibration is None:
+            return vectors
+        centre = self.calibration.centre
+        return [centre.centred(vector, len(words_of(text))) for vector, text in zip(vectors, texts)]
+
+    @functools.cached_property
+    def _lexicon(self) -> Lexicon:
+        return lexicon_of(self.matcher.run.vocabulary.words, self.matcher.run.data.get("rules", {}))
+
+    def _unknown(self, text: str) -> tuple[UnknownWord, ...]:
+        """The words of a text that the matcher did not learn; people's captions are read only if there are some."""
+        if not self._lexicon.unknown(text):
+            return ()
+        return tuple(self._lexicon.unknown(text, captions_of_people(self.store)))
 
 
 def open_index(
@@ -203,7 +253,9 @@ def open_index(
     >>> index = ta.open_index(folder / "photos.index")
     >>> index.update(folder).added, len(index)
     (1, 1)
-    >>> Path(index.search("a red wall")[0].path).name
+    >>> Path(index.search("a red wall", everything=True)[0].path).name
     'red.png'
+    >>> len(index.search("two dogs on a beach")), index.search("a cta").corrected
+    (0, 'a cat')
     """
     return PhotoIndex(os.fspath(path), matcher, captioner, device)

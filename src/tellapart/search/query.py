@@ -32,7 +32,8 @@ class Found:
 
     path: str
     score: float
-    """Cosine with the query, or the joint score after reranking."""
+    """Cosine with the query (without calibration, plus 0.1 for all words of the query in the generated caption, and
+    0.2 for those in people's own), or the joint score after reranking."""
     caption: str | None
     """The edited caption if there is one, else the description in the file, else the generated caption."""
     folder: str
@@ -48,6 +49,27 @@ class Found:
     camera: str | None = None
     latitude: float | None = None
     longitude: float | None = None
+    probability: float | None = None
+    """Probability that the photo matches the text; None for other queries, and for matchers without calibration."""
+    weak: bool = False
+    """Whether the photo matches only perhaps: results show such photos last, under "less sure"."""
+    by_caption: bool = False
+    """Whether the caption that people wrote has every word of the query."""
+    copies: tuple[str, ...] = ()
+    """Paths of copies of the photo, and of photos of the same burst, that were found too."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A row of the table that may answer a query."""
+
+    row: dict[str, Any]
+    vector: np.ndarray  # [E] float32
+    cosine: float
+
+    def found(self) -> Found:
+        """The photo, with the cosine as score."""
+        return _found(self.row, self.cosine)
 
 
 def combined(plus: Sequence[np.ndarray], minus: Sequence[np.ndarray] = ()) -> np.ndarray:
@@ -86,22 +108,28 @@ class Searcher:
         self, query: np.ndarray, count: int = NEIGHBOURS, filters: Filters | None = None, exact: bool = False
     ) -> list[Found]:
         """The photos nearest to a vector [E] of length one, best first."""
+        return [one.found() for one in self.candidates(query, count, filters, exact)]
+
+    def candidates(
+        self, query: np.ndarray, count: int = NEIGHBOURS, filters: Filters | None = None, exact: bool = False
+    ) -> list[Candidate]:
+        """The rows nearest to a vector [E] of length one, best first, with their vectors."""
         filters = filters or Filters()
         filters.check(self.store)
         with table_errors(self.store.where):
             return self._nearest(query, count, filters, exact)
 
-    def _nearest(self, query: np.ndarray, count: int, filters: Filters, exact: bool) -> list[Found]:
+    def _nearest(self, query: np.ndarray, count: int, filters: Filters, exact: bool) -> list[Candidate]:
         approximate = None if exact else built(self.store)
         if approximate is None and len(self.store) * self.store.about.width * 4 <= IN_MEMORY:
             return self._in_memory(query, count, filters)
         request = search(self.store, query, count, approximate.nprobes if approximate else 1, filters.condition())
         if approximate is None:
             request = request.bypass_vector_index()
-        rows = request.select([*self.store.existing(RETURNED), "_distance"]).to_arrow().to_pylist()
-        return [_found(row, 1 - row["_distance"]) for row in rows]
+        columns = [*self.store.existing(RETURNED), "vector", "_distance"]
+        return [candidate(row, 1 - row.pop("_distance")) for row in request.select(columns).to_arrow().to_pylist()]
 
-    def _in_memory(self, query: np.ndarray, count: int, filters: Filters) -> list[Found]:
+    def _in_memory(self, query: np.ndarray, count: int, filters: Filters) -> list[Candidate]:
         snapshot = self._current()
         scores = snapshot.vectors @ query.astype(np.float32)  # [N]
         if filters != Filters():
@@ -110,7 +138,9 @@ class Searcher:
         best = np.argpartition(-scores, count - 1)[:count] if 0 < count < len(scores) else np.arange(len(scores))
         best = best[np.argsort(-scores[best], kind="stable")][:count]
         rows = snapshot.facts.take(best).to_pylist()
-        return [_found(row, float(scores[place])) for row, place in zip(rows, best.tolist())]
+        return [
+            Candidate(row, snapshot.vectors[place], float(scores[place])) for row, place in zip(rows, best.tolist())
+        ]
 
     def _current(self) -> _Snapshot:
         with self._lock:  # one thread reads the table while the others wait
@@ -136,6 +166,11 @@ def _read(store: Store, version: int) -> _Snapshot:
         pieces.append(batch.select(returned))
     schema = pa.schema([store.schema().field(name) for name in returned])
     return _Snapshot(version, vectors[:filled], pa.Table.from_batches(pieces, schema).combine_chunks())
+
+
+def candidate(row: dict[str, Any], cosine: float) -> Candidate:
+    """A row that has its vector."""
+    return Candidate(row, np.asarray(row.pop("vector"), np.float32), cosine)
 
 
 def _found(row: dict[str, Any], score: float) -> Found:

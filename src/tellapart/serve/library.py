@@ -20,15 +20,17 @@ from tellapart.core.errors import InputError
 from tellapart.images.folders import file_inside
 from tellapart.runs.bundled import lasting_name
 from tellapart.search.ann import as_matrix
+from tellapart.search.answer import Answer, answer
 from tellapart.search.edit_history import Edit
 from tellapart.search.embedder import Embedder
-from tellapart.search.filters import Filters
+from tellapart.search.filters import Filters, Place, as_place
 from tellapart.search.photo_index import PhotoIndex
 from tellapart.search.query import Found, Searcher, own_caption
 from tellapart.search.store import check_matcher
 from tellapart.search.table import FACTS
 from tellapart.search.update_status import UpdateStatus, read_status
 from tellapart.serve.cache import LRUCache
+from tellapart.serve.choices import shown_folder
 from tellapart.serve.newest import NewestPhotos
 
 PHOTO_ID = r"^[0-9a-f]{32}$"
@@ -78,15 +80,17 @@ class PhotoLibrary:
     def __len__(self) -> int:
         return len(self.store)
 
-    def search(self, query: str, without: str, count: int, filters: Filters) -> list[Found]:
+    def search(self, query: str, without: str, count: int, filters: Filters) -> Answer:
         """Photos that match the words of a query, best first."""
         if not query.strip():
             raise InvalidQuery("`query` must contain at least one word.")
         try:
-            vector = self.index.query(query.strip(), without=without.strip())
+            asked = self.index.asked(query.strip(), without=without.strip())
+            found = answer(self.searcher, asked, count, filters)
         except InputError as error:
-            raise InvalidQuery(str(error)) from error
-        return self.nearest(vector, count, filters)
+            raise InvalidQuery(str(error).replace(self.store.where, "of this server")) from error
+        self._remember(found.photos)
+        return found
 
     def nearest(self, vector: np.ndarray, count: int, filters: Filters | None = None) -> list[Found]:
         """Photos nearest to a vector [E], best first, each once however many copies there are."""
@@ -97,9 +101,21 @@ class PhotoLibrary:
             if len(photos) == count or len(found) < rows or rows >= MAX_ROWS:
                 break
             rows *= 4  # copies of one photo fill the result
+        self._remember(photos)
+        return photos
+
+    def _remember(self, photos: Sequence[Found]) -> None:
         for photo in photos:
             self._files.put(photo.content, (photo.path, photo.folder))
-        return photos
+
+    def folder(self, shown: str) -> str:
+        """The folder that `Photo.folder` shows; InvalidQuery if no indexed folder has that name."""
+        if not shown:
+            return ""
+        for root in map(PurePath, self.store.folders()):
+            if PurePath(shown).parts[:1] == (root.name,) and ".." not in PurePath(shown).parts:
+                return str(root.parent / shown)
+        raise InvalidQuery(f"`folder` must start with the name of an indexed folder, not '{shown}'.")
 
     def similar(self, photo_id: str, count: int) -> list[Found]:
         """Photos of the index most similar to one of them, best first, without itself."""
@@ -173,13 +189,19 @@ class PhotoLibrary:
         return f"content = '{photo_id}'"
 
 
+def near(place: str) -> Place | None:
+    """A place as text; InvalidQuery if it is none."""
+    try:
+        return as_place(place)
+    except InputError as error:
+        raise InvalidQuery(str(error)) from error
+
+
 def _photo(row: dict[str, Any]) -> Photo:
-    path, indexed = PurePath(row["path"]), PurePath(row["folder"])
-    folder = path.parent.relative_to(indexed.parent) if path.is_relative_to(indexed) else PurePath()
     return Photo(
         id=row["content"],
-        name=path.name,
-        folder=folder.as_posix(),
+        name=PurePath(row["path"]).name,
+        folder=shown_folder(row["path"], row["folder"]),
         caption=own_caption(row) or row["caption"],
         edited=bool(row["edited"]),
         generated_caption=row["caption"],

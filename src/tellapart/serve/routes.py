@@ -13,14 +13,25 @@ from fastapi import Path as PathParameter
 from starlette.exceptions import HTTPException
 
 from tellapart.images.opening import UnreadableImage
-from tellapart.search.filters import Filters
+from tellapart.search.answer import Answer
+from tellapart.search.filters import Filters, Orientation
 from tellapart.serve import schemas
 from tellapart.serve.access import DESCRIBE, AccessRules
+from tellapart.serve.choices import FilterChoices
 from tellapart.serve.describe import Describer
-from tellapart.serve.library import PHOTO_ID, PhotoLibrary
+from tellapart.serve.library import PHOTO_ID, PhotoLibrary, near
 from tellapart.serve.originals import original_file
 from tellapart.serve.rendering import PhotoRenderer, Size, to_jpeg
-from tellapart.serve.schemas import Description, EditList, IndexInfo, Indexing, NewCaption, PhotoDetails, PhotoList
+from tellapart.serve.schemas import (
+    Description,
+    EditList,
+    IndexInfo,
+    Indexing,
+    NewCaption,
+    PhotoDetails,
+    PhotoList,
+    SearchResult,
+)
 from tellapart.serve.uploads import RejectedUpload, save_upload, unreadable
 from tellapart.serve.work_queue import WorkQueue
 
@@ -58,18 +69,33 @@ def index_routes(describer: Describer, rules: AccessRules, max_upload_pixels: in
             max_upload_pixels=max_upload_pixels,
         )
 
+    choices = FilterChoices(library.store)
+
+    @router.get("/api/filters")
+    async def filter_choices() -> schemas.FilterChoices:
+        """Folders, cameras and dates to filter by."""
+        return schemas.FilterChoices(**vars(await queue.run(choices.current)))
+
     @router.get("/api/search")
     async def search(
         query: Annotated[str, Query(max_length=300, description="What the photos show.")] = "",
         without: Annotated[str, Query(max_length=300, description="What they do not show.")] = "",
         after: Annotated[datetime.date | None, Query(description="Taken on this day or later.")] = None,
         before: Annotated[datetime.date | None, Query(description="Taken before this day.")] = None,
+        folder: Annotated[str, Query(max_length=4000, description="Only in this folder of /api/filters.")] = "",
+        camera: Annotated[str, Query(max_length=200, description="Part of the name of the camera.")] = "",
+        place: Annotated[str, Query(max_length=100, description="Latitude,longitude[,kilometres].")] = "",
+        orientation: Annotated[Orientation | None, Query(description="Wider than high, or higher than wide.")] = None,
         count: Count = 24,
-    ) -> PhotoList:
-        """Photos that match a query, best first. Copies of a photo count once."""
-        filters = Filters("", after, before)
-        found = await queue.run(lambda: library.search(query, without, count, filters))
-        return PhotoList(photos=schemas.found_photos(found))
+    ) -> SearchResult:
+        """Photos that match a query: clear matches first, then weak ones. Copies and bursts count once."""
+
+        def found() -> Answer:
+            inside = library.folder(folder)
+            filters = Filters(inside, after, before, camera.strip(), near(place), orientation)
+            return library.search(query, without, count, filters)
+
+        return schemas.search_result(await queue.run(found))
 
     return router
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import math
 from collections.abc import Iterable, Sequence
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import BaseModel, Field
 
 from tellapart.search import edit_history
+from tellapart.search.answer import Answer
 from tellapart.search.query import Found
 from tellapart.serve import describe, library
 
@@ -55,12 +57,44 @@ class PhotoSummary(BaseModel):
         description="Whether the generated caption is probably true; null for an edited caption, and where unknown."
     )
     score: float | None = Field(None, description="Cosine similarity to the query; null where there is no query.")
+    probability: float | None = Field(
+        None, description="Probability that the photo matches a text; null for other queries and without calibration."
+    )
+    weak: bool = Field(False, description="Whether the photo matches only perhaps; such photos come last.")
+    by_caption: bool = Field(False, description="Whether the caption that people wrote has the words of the query.")
+    copies: int = Field(0, description="Copies and photos of the same burst that were found too.")
 
 
 class PhotoList(BaseModel):
     """Photos, best match or newest first."""
 
     photos: list[PhotoSummary]
+
+
+class UnknownWord(BaseModel):
+    """A word of a query that is not known."""
+
+    word: str
+    suggestions: list[str] = Field(description="Similar words that are known, best first.")
+
+
+class SearchResult(BaseModel):
+    """Photos that match a query: clear matches first, then weak ones."""
+
+    photos: list[PhotoSummary]
+    unknown: list[UnknownWord] = Field(description="Words that nothing was learned about and that no caption has.")
+    corrected: str | None = Field(description="The query with the best suggestions; null if some word has none.")
+    calibrated: bool = Field(description="Whether the photos have probabilities.")
+
+
+class FilterChoices(BaseModel):
+    """What a search can be limited to."""
+
+    folders: list[str]
+    cameras: list[str]
+    first: datetime.date | None = Field(description="Day of the oldest photo with a date.")
+    last: datetime.date | None
+    places: bool = Field(description="Whether some photo has coordinates.")
 
 
 class PhotoDetails(BaseModel):
@@ -164,14 +198,29 @@ def found_photos(found: Sequence[Found]) -> list[PhotoSummary]:
             height=one.height,
             sure=one.sure,
             score=round(one.score, 4) if math.isfinite(one.score) else None,
+            probability=one.probability,
+            weak=one.weak,
+            by_caption=one.by_caption,
+            copies=len(one.copies),
         )
         for one in found
     ]
 
 
+def search_result(found: Answer) -> SearchResult:
+    """The answer to a query for the API."""
+    return SearchResult(
+        photos=found_photos(found.photos),
+        unknown=[UnknownWord(word=one.word, suggestions=list(one.suggestions)) for one in found.unknown],
+        corrected=found.corrected,
+        calibrated=found.calibrated,
+    )
+
+
 def photo_summaries(photos: Iterable[library.Photo]) -> list[PhotoSummary]:
     """Photos of the index for a list."""
-    fields = [name for name in PhotoSummary.model_fields if name != "score"]
+    own = {field.name for field in dataclasses.fields(library.Photo)}
+    fields = [name for name in PhotoSummary.model_fields if name in own]
     return [PhotoSummary(**{name: getattr(photo, name) for name in fields}) for photo in photos]
 
 
