@@ -48,6 +48,7 @@ def test_a_store_reads_back_row_by_row(tmp_path: Path) -> None:
     assert mask.sum() == 4
     assert sorted(written(tmp_path / "f")) == [
         "boxes.npy",
+        "checksums.json",
         "features.json",
         "labels.npy",
         "offsets.npy",

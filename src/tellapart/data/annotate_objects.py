@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tellapart.core.checksums import write_checksums
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_folder, save_array, write_json
 from tellapart.data.object_words import FOLDER
@@ -104,6 +105,7 @@ def annotate_objects(pack: Pack, settings: ObjectSettings | None = None) -> Obje
         words = [classes.of(word) for word in pack.vocabulary.words]
         facts = {"classes": list(classes.names), "settings": plain, "report": asdict(report), "vocabulary": words}
         write_json(folder / "object-words.json", facts | {"fingerprint": pack.fingerprint})
+        write_checksums(folder)
     return report
 
 

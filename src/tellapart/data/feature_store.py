@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tellapart.core.checksums import check_sizes
 from tellapart.core.errors import InputError, Step
 from tellapart.core.explained import explained
 from tellapart.core.files import load_array, read_json
@@ -32,6 +33,7 @@ class FeatureStore:
         self.folder = Path(folder)
         if not (self.folder / "features.json").is_file():
             raise InputError(f"No finished features at {self.folder}; extract them first.", Step("extract", "PACK"))
+        check_sizes(self.folder, "extract the features again")
         self.facts: dict[str, Any] = read_json(self.folder / "features.json")
         if not isinstance(self.facts, dict) or not _describes_features(self.facts):
             raise InputError(f"{self.folder / 'features.json'} does not describe features; extract them again.")

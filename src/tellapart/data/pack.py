@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from tellapart.core.checksums import add_checksums, check_sizes, forget_checksums
 from tellapart.core.errors import InputError, Step
 from tellapart.core.explained import explained
 from tellapart.core.files import load_array, read_json, read_lines, save_array, write_json
@@ -51,6 +52,7 @@ class Pack:
                 f"{self.folder} is not a pack: it has no pack.json. Prepare one first.",
                 Step("prepare", "SOURCE", out=self.folder),
             )
+        check_sizes(self.folder, "check the pack")
         self.manifest: dict[str, Any] = read_json(self.folder / "pack.json")
         if not isinstance(self.manifest, dict):
             raise InputError(f"{self.folder / 'pack.json'} does not describe a pack; prepare it again.")
@@ -172,8 +174,11 @@ class Pack:
         rows = self._rows_per()
         if per not in rows or len(values) != rows[per]:
             raise InputError(f"Column '{name}' has {len(values)} rows per {per}; this pack needs one of {rows}.")
+        names = (f"columns/{name}.json", f"columns/{name}.npy")
+        forget_checksums(self.folder, *names)
         write_json(self.folder / "columns" / f"{name}.json", {"per": STORED_PER.get(per, per), **(facts or {})})
         save_array(self.folder / "columns" / f"{name}.npy", values)
+        add_checksums(self.folder, *names)
 
     def _rows_per(self) -> dict[str, int]:
         """How many rows a column has, by what it has one for."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tellapart.core.checksums import write_checksums
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_folder, save_array, write_json, write_lines
 from tellapart.core.leftovers import recover
@@ -46,23 +47,12 @@ def write_pack(
 
     `fill` may write further files (images, say) into the temporary folder.
     """
-    encoded = [vocabulary.encode(caption.words) for caption in captions]
-    lengths = np.asarray([len(ids) for ids in encoded], dtype=np.int64)
-    tokens = np.asarray([index for ids in encoded for index in ids], dtype=np.int32)
-    offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-    owner = np.asarray([caption.image for caption in captions], dtype=np.int64)
-
-    digest = hashlib.sha256()
-    digest.update("\n".join(f"{image.id}\t{image.split}" for image in images).encode())
-    digest.update("\n".join(vocabulary.words).encode())
-    for array in (tokens, offsets, owner):
-        digest.update(array.tobytes())
-
+    tokens, offsets, owner = encoded_captions(captions, vocabulary)
     manifest = {
         "format": FORMAT,
         "name": name,
         "root": root,
-        "fingerprint": digest.hexdigest()[:16],
+        "fingerprint": fingerprint_of(images, vocabulary, tokens, offsets, owner),
         "rules": rules,
         "counts": {"pictures": len(images), "captions": len(captions), "words": len(vocabulary)},
     }
@@ -86,7 +76,27 @@ def write_pack(
             fill(partial)
         write_json(partial / "report.json", report or {})
         write_json(partial / "pack.json", manifest)
+        write_checksums(partial)
     return Pack(folder)
+
+
+def encoded_captions(captions: Sequence[Caption], vocabulary: Vocabulary) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Word ids of all captions, their offsets [C + 1], and the image of each caption [C]."""
+    encoded = [vocabulary.encode(caption.words) for caption in captions]
+    lengths = np.asarray([len(ids) for ids in encoded], dtype=np.int64)
+    tokens = np.asarray([index for ids in encoded for index in ids], dtype=np.int32)
+    offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+    return tokens, offsets, np.asarray([caption.image for caption in captions], dtype=np.int64)
+
+
+def fingerprint_of(images: Sequence[PackImage], vocabulary: Vocabulary, *arrays: np.ndarray) -> str:
+    """A hash of images, splits, vocabulary, and of the arrays of `encoded_captions`."""
+    digest = hashlib.sha256()
+    digest.update("\n".join(f"{image.id}\t{image.split}" for image in images).encode())
+    digest.update("\n".join(vocabulary.words).encode())
+    for array in arrays:
+        digest.update(array.tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _stored(row: Caption | Detections) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tellapart.core.checksums import add_checksums, forget_checksums
 from tellapart.core.errors import InputError
 from tellapart.core.files import flush, read_json, write_json
 from tellapart.data.pack import Pack
@@ -169,9 +170,11 @@ def _publish(partial: Path, final: Path, facts: dict[str, Any]) -> None:
         source.readline()
         target.writelines(source)
     flush(whole)
+    forget_checksums(final.parent, "detections.json", final.name)
     final.with_name("detections.json").unlink(missing_ok=True)
     os.replace(whole, final)
     write_json(final.with_name("detections.json"), facts)
+    add_checksums(final.parent, "detections.json", final.name)
     partial.unlink()
 
 

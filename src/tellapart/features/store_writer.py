@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from tellapart.core.checksums import write_checksums
 from tellapart.core.errors import InputError
 from tellapart.core.file_lock import lock
 from tellapart.core.files import make_folder, read_json, save_array, write_json, write_text
@@ -200,6 +201,7 @@ class StoreWriter:
             self.close()
             (self.folder / "progress.jsonl").unlink()
             (self.folder / ".lock").unlink()
+            write_checksums(self.folder)
         return FeatureStore(self.folder)
 
     def _all_facts(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from tellapart.core.checksums import CHECKSUMS, check_sizes, write_checksums
 from tellapart.core.errors import InputError
 from tellapart.core.explained import explained
 from tellapart.core.files import atomic_folder, atomic_path, make_folder, read_json, write_json
@@ -136,6 +137,7 @@ def slim_run(folder: Path | str, out: Path, bits: int = 16) -> Path:
         )
         if (folder / "backbone.safetensors").is_file():
             shutil.copyfile(folder / "backbone.safetensors", partial / "backbone.safetensors")
+        write_checksums(partial)
     return out
 
 
@@ -171,6 +173,7 @@ def describe_run(folder: Path, recipe: Recipe, pack: Pack, store: FeatureStore |
     A model that sees pixels has `vision` in place of `features`: the backbone is in the run's own weights.
     """
     make_folder(folder)
+    (folder / CHECKSUMS).unlink(missing_ok=True)  # written again when training has ended
     write_json(folder / "recipe.json", to_plain(recipe))
     pack.vocabulary.save(folder / "vocabulary.json")
     save_assets(folder, model_stage(recipe).model)
@@ -256,6 +259,7 @@ def open_run(folder: Path | str, stage: str | None = None, device: torch.device 
         raise InputError(f"{folder} has no {weights.name}: it was trained, or copied, without stage '{stage}'.")
     if not weights.is_file():
         raise InputError(f"{folder} has no {weights.name}: its training has not finished. Resume it first.")
+    check_sizes(folder, DAMAGED)
     data = read_json(folder / "data.json")
     vocabulary = Vocabulary.load(folder / "vocabulary.json")
     with explained(folder, DAMAGED):

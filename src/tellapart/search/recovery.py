@@ -12,9 +12,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from tellapart.core.checksums import Sum
 from tellapart.core.errors import InputError
 from tellapart.core.files import flush_folder, make_folder
-from tellapart.search.saved import SAVED, Saved, manifests, table_files, table_names
+from tellapart.search.saved import SAVED, Saved, manifests, needed, table_files, table_names
 from tellapart.search.table_errors import is_panic
 
 BLOCK = 4096
@@ -39,6 +40,21 @@ def recover_index(where: str) -> None:
             raise InputError(
                 f"The index {where} is damaged: what was saved last is missing in {table}.lance. Copy it again from "
                 f"where it is whole, or remove {saved.folder / SAVED} to use what is left."
+            )
+    _check_sizes(saved.folder, record.files)
+
+
+def _check_sizes(folder: Path, files: dict[str, Sum]) -> None:
+    """Raise an InputError if a file that is needed has another size than when it was saved."""
+    for name, (size, _) in files.items():
+        try:
+            found = (folder / name).stat().st_size
+        except OSError:  # another process has removed an old version
+            continue
+        if found != size and needed(folder, folder / name):
+            raise InputError(
+                f"The index {folder} is damaged: {name} has {found:,} bytes, not {size:,}. Copy it again from where it "
+                "is whole, or make it again."
             )
 
 

@@ -12,6 +12,7 @@ import contextlib
 import datetime
 import os
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,6 +133,23 @@ def manifests(folder: Path, table: str = TABLE) -> dict[int, Path]:
             number = int(path.stem)
             found[LAST_VERSION - number if len(path.stem) == 20 else number] = path
     return dict(sorted(found.items(), reverse=True))
+
+
+def needed(folder: Path, path: Path) -> bool:
+    """Whether the newest version of its table needs a file; where that is not known, it does."""
+    table = path.relative_to(folder).parts[0].removesuffix(".lance")
+    newest = max(manifests(folder, table).items(), default=(0, path))[1]
+    if path.suffix == ".manifest":
+        return path == newest
+    content = newest.read_bytes()
+    if path.parent.name == "data":
+        return path.name.encode() in content
+    if "_indices" in path.parts:
+        try:
+            return uuid.UUID(path.relative_to(folder).parts[2]).bytes in content
+        except ValueError:
+            return True
+    return True
 
 
 def _flushed(path: Path) -> Sum | None:

@@ -10,9 +10,11 @@ from typing import Any
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from tellapart.core.checksums import write_checksums
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_folder, read_json, write_json
 from tellapart.features.projection import Projection
+from tellapart.runs.weights_hash import with_hash
 
 
 def fold_projection(
@@ -41,7 +43,8 @@ def fold_projection(
         for name in ("recipe.json", "vocabulary.json"):
             shutil.copyfile(folder / name, partial / name)
         write_json(partial / "data.json", {**data, "features": features})
-        save_file(weights, partial / "model.safetensors")
+        save_file(weights, partial / "model.safetensors", metadata=with_hash(weights))
+        write_checksums(partial)
     return out
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from tellapart.core.checksums import write_checksums
 from tellapart.core.device import usable_device
 from tellapart.core.distributed import barrier, from_main, group, join_group
 from tellapart.core.errors import InputError
@@ -121,6 +122,8 @@ def _train(recipe: Recipe, settings: TrainSettings, progress: Progress) -> Run:
         shutil.rmtree(settings.out / "checkpoints", ignore_errors=True)
     if log:
         log.close()
+    if us.is_main:
+        write_checksums(settings.out)
     barrier()
     return open_run(settings.out, device=device)
 

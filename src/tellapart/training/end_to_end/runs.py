@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from tellapart.core.checksums import write_checksums
 from tellapart.core.files import atomic_folder, atomic_path, link_or_copy, make_folder, write_json
 from tellapart.data.pack import Pack
 from tellapart.features.backbones import TUNED_NETWORK, TUNED_SIZE, load_backbone
@@ -17,6 +18,7 @@ from tellapart.objectives.likelihood import Likelihood
 from tellapart.objectives.ranking import Ranking
 from tellapart.runs.recipe import Recipe, Stage
 from tellapart.runs.registry import to_plain
+from tellapart.runs.weights_hash import with_hash
 from tellapart.text.rules import TextRules
 from tellapart.text.vocabulary import Vocabulary
 from tellapart.training.end_to_end.joint import JointModel
@@ -80,8 +82,9 @@ def _save(
         write_json(partial / "recipe.json", to_plain(recipe))
         vocabulary.save(partial / "vocabulary.json")
         write_json(partial / "data.json", {"pack": pack.manifest["name"], "fingerprint": pack.fingerprint, **facts})
-        save_file(_weights(model), partial / "model.safetensors")
+        save_file(_weights(model), partial / "model.safetensors", metadata=with_hash(_weights(model)))
         link_or_copy(folder.parent / BACKBONE, partial / BACKBONE)
+        write_checksums(partial)
 
 
 def _weights(model: nn.Module) -> dict[str, Tensor]:
