@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tellapart.core.errors import Error, InputError
     from tellapart.images.opening import UnreadableImage
-    from tellapart.inference.attention import CaptionAttention
     from tellapart.inference.caption import Caption
+    from tellapart.inference.caption_attention import CaptionAttention
     from tellapart.inference.captioning import PhotoCaptioner, load_captioner
     from tellapart.inference.matching import PhotoMatcher, load_matcher
     from tellapart.metrics.captions.score import score
@@ -51,7 +51,7 @@ __all__ = [
 
 _MODULES = {
     "Caption": "inference.caption",
-    "CaptionAttention": "inference.attention",
+    "CaptionAttention": "inference.caption_attention",
     "Changes": "search.changes",
     "Error": "core.errors",
     "Found": "search.query",

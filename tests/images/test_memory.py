@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tellapart.images import decoding
+from tellapart.images import reading
 from tellapart.images.decoding import read_image, read_square
 from tellapart.images.orientation import ORIENTATION
 from tellapart.images.pixel_budget import PixelBudget
@@ -35,7 +35,7 @@ def test_a_large_image_is_reduced_to_nearly_the_same_square(
     exif[ORIENTATION] = orientation
     smooth(600, 400).convert(mode).save(path, exif=exif)
     whole = read_square(path, SMALL, "squash").pixels.int()
-    monkeypatch.setattr(decoding, "LARGE", 10_000)
+    monkeypatch.setattr(reading, "LARGE", 10_000)
     height, width, _ = read_image(path, 32).shape
     assert (min(height, width), max(height, width)) == (67, 100)  # 400 // 64 = 6: each 6 x 6 pixels become one
     assert int((read_square(path, SMALL, "squash").pixels.int() - whole).abs().max()) <= 5
@@ -49,8 +49,8 @@ def test_usual_images_are_not_reduced(tmp_path: Path) -> None:
 def test_threads_together_decode_few_pixels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     smooth(100, 100).save(tmp_path / "a.png")
     budget, most, guard = PixelBudget(25_000), [0], threading.Lock()
-    monkeypatch.setattr(decoding, "BUDGET", budget)
-    real = decoding.upright
+    monkeypatch.setattr(reading, "BUDGET", budget)
+    real = reading.upright
 
     def slow(image: Image.Image, reduced: int = 1) -> Image.Image:
         with guard:
@@ -58,7 +58,7 @@ def test_threads_together_decode_few_pixels(tmp_path: Path, monkeypatch: pytest.
         time.sleep(0.02)
         return real(image, reduced)
 
-    monkeypatch.setattr(decoding, "upright", slow)
+    monkeypatch.setattr(reading, "upright", slow)
     with ThreadPoolExecutor(6) as pool:
         shapes = [one.shape for one in pool.map(lambda _: read_image(tmp_path / "a.png", 8), range(12))]
     assert shapes == [(100, 100, 3)] * 12

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-import torch
 
 from evidence_world import WORDS, VectorJudge, evidence
 from tellapart.inference.confidence import confidence_features, confidences
 from tellapart.inference.fit_evidence import Examples, confidence_examples, fit_confidence, fit_truth, is_true
-from tellapart.inference.word_evidence import WordEvidence
+from tellapart.inference.word_evidence import WordEvidence, unit
 
 JUDGE: VectorJudge = VectorJudge()
 
@@ -16,17 +15,16 @@ def examples(count: int = 200, seed: int = 0) -> Examples:
     """Each image shows one word; its caption and its reference name that word."""
     random = np.random.default_rng(seed)
     shown = random.integers(0, 4, count)
-    vectors = torch.from_numpy(np.eye(4)[shown] + 0.1 * random.normal(size=(count, 4))).float()
+    vectors = np.eye(4)[shown] + 0.1 * random.normal(size=(count, 4))
     captions = [f"a {WORDS[word]}" for word in shown]
-    vectors = torch.nn.functional.normalize(vectors, dim=1)
-    return Examples(vectors, [[caption] for caption in captions], captions, torch.full((count,), -3.0))
+    return Examples(unit(vectors), [[caption] for caption in captions], captions, np.full(count, -3.0))
 
 
 def test_truth_rises_with_evidence() -> None:
     given = examples()
     proposed = [[*given.captions[row : row + 1], "a dog", "a sofa"] for row in range(len(given.captions))]
     fitted = fit_truth(evidence(), given.vectors, proposed, given.references)
-    low, high = fitted.probabilities(torch.tensor([[-1.0] * 4, [2.0] * 4]))
+    low, high = fitted.probabilities(np.asarray([[-1.0] * 4, [2.0] * 4]))
     assert bool((high > 0.9).all()) and bool((low < 0.1).all())
 
 
@@ -43,9 +41,9 @@ def test_captions_of_other_images_are_untrue() -> None:
 
 def test_features_by_hand() -> None:
     """A word without evidence counts 0.01; ln p is per word with END; distance is 0 at the mean of images."""
-    known = WordEvidence(**{**vars(evidence()), "image_mean": torch.tensor([1.0, 0.0, 0.0, 0.0])})
-    image = torch.tensor([[1.0, 0.0, 0.0, 0.0]])
-    values = confidence_features(JUDGE, known, ["a dog kite"], torch.tensor([-8.0]), image)  # type: ignore[arg-type]
+    known = WordEvidence(**{**vars(evidence()), "image_mean": np.asarray([1.0, 0.0, 0.0, 0.0])})
+    image = np.asarray([[1.0, 0.0, 0.0, 0.0]])
+    values = confidence_features(JUDGE, known, ["a dog kite"], np.asarray([-8.0]), image)  # type: ignore[arg-type]
     dog = np.log(1 / (1 + np.exp(1)))  # z is 0 at the mean
     assert values[0] == pytest.approx([0, -2, np.log(0.01), (dog + np.log(0.01)) / 2, 0], abs=1e-5)
 

@@ -5,37 +5,37 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from evidence_world import VOCABULARY, WORDS, VectorJudge, evidence
-from tellapart.core.types import Encoded
+from tellapart.inference import word_evidence
+from tellapart.inference.judging import Surroundings, Vectors
+from tellapart.inference.light.decoded import Captions
 from tellapart.inference.proposals import Proposals, join_proposals, replaced
-from tellapart.inference.telling_apart import FLUENCY, Surroundings, choose, differing_words, guide, is_true
+from tellapart.inference.telling_apart import FLUENCY, choose, differing_words, guide, is_true, log_softmax
 from tellapart.inference.word_evidence import WordEvidence, read_evidence, truth_features
-from tellapart.models.decoding import Decoded
 from tellapart.text.vocabulary import END, PAD
 
 
-def unit(*values: float) -> torch.Tensor:
-    return torch.nn.functional.normalize(torch.tensor([values], dtype=torch.float32), dim=1)
+def unit(*values: float) -> np.ndarray:
+    return word_evidence.unit(np.asarray([values], np.float32))
 
 
 def proposals(captions: list[tuple[str, float]]) -> Proposals:
     """Captions of one image with ln p(c|I)."""
     ids = [[*VOCABULARY.encode(text.split()), END] for text, _ in captions]
     longest = max(map(len, ids))
-    tokens = torch.tensor([row + [PAD] * (longest - len(row)) for row in ids])
-    return join_proposals([Decoded(tokens, torch.tensor([chance for _, chance in captions]))], 1, VOCABULARY)
+    tokens = np.asarray([row + [PAD] * (longest - len(row)) for row in ids])
+    return join_proposals([Captions(tokens, np.asarray([chance for _, chance in captions]))], 1, VOCABULARY)
 
 
 def test_z_against_a_loop() -> None:
     """z over a set of images, with the set's own mean and covariance, is the standardised cosine."""
-    random = torch.Generator().manual_seed(0)
-    images = torch.nn.functional.normalize(torch.randn(50, 4, generator=random) + 0.5, dim=1)
-    words = torch.nn.functional.normalize(torch.randn(4, 4, generator=random), dim=1)
+    random = np.random.default_rng(0)
+    images = word_evidence.unit(random.normal(size=(50, 4)) + 0.5)
+    words = word_evidence.unit(random.normal(size=(4, 4)))
     centred = images - images.mean(0)
     found = WordEvidence(
-        "none", WORDS, words, images.mean(0), centred.T @ centred / 50, torch.zeros(4), truth=evidence().truth,
+        "none", WORDS, words, images.mean(0), centred.T @ centred / 50, np.zeros(4), truth=evidence().truth,
         confidence=evidence().confidence, settings={},
     )  # fmt: skip
     for word in range(4):
@@ -43,7 +43,7 @@ def test_z_against_a_loop() -> None:
         for image in (0, 7):
             expected = (cosines[image] - np.mean(cosines)) / np.std(cosines)
             assert float(found.z(images)[image, word]) == pytest.approx(expected, abs=1e-4)
-            assert float(found.fit(images[image : image + 1], words[word : word + 1])) == pytest.approx(
+            assert float(found.fit(images[image : image + 1], words[word : word + 1])[0]) == pytest.approx(
                 expected, abs=1e-4
             )
 
@@ -52,15 +52,15 @@ def test_truth_has_separate_slopes_for_objects() -> None:
     """dog, sofa and zebra are objects of COCO's 80 (sofa as a synonym); red is none."""
     known = evidence()
     assert known.is_object.tolist() == [1, 1, 0, 1]
-    values = truth_features(torch.tensor([2.0, 3.0]), known.log_rate[[0, 2]], known.is_object[[0, 2]])
+    values = truth_features(np.asarray([2.0, 3.0]), known.log_rate[[0, 2]], known.is_object[[0, 2]])
     assert values.tolist() == [[2, -1, 1, 2, -1], [3, -3, 0, 0, 0]]
 
 
 def test_the_guide_prefers_what_the_neighbours_lack() -> None:
     """Own z = 2 (.8, .6, 0, 0); the neighbours' mean is (1, 0, .5, .5) for z = (2,0,0,0) and (0,0,1,1)·√2."""
     known, own = evidence(), unit(0.8, 0.6, 0, 0)
-    among = torch.cat([unit(1, 0, 0, 0), unit(0, 0, 1, 1)])
-    found = guide(known, Surroundings(Encoded(own), Encoded(among), torch.tensor([[0, 1]])), VOCABULARY)
+    among = np.concatenate([unit(1, 0, 0, 0), unit(0, 0, 1, 1)])
+    found = guide(known, VectorJudge(), Surroundings(Vectors(own), Vectors(among), np.asarray([[0, 1]])), VOCABULARY)
     expected = {"dog": 1.6 - 1.0, "sofa": 1.2, "red": -math.sqrt(2) / 2, "zebra": -math.sqrt(2) / 2}
     for word, value in expected.items():
         assert float(found[0, VOCABULARY.ids[word]]) == pytest.approx(value, abs=1e-5)
@@ -70,39 +70,39 @@ def test_the_guide_prefers_what_the_neighbours_lack() -> None:
 def test_the_choice_is_true_distinct_and_fluent() -> None:
     """The plain caption fits the neighbour as well; "red" is untrue; "kite" has no evidence; "dog on sofa" remains."""
     known, own, other = evidence(), unit(0.7, 0.7, 0, 0), unit(1, 0, 0, 0)
-    around = Surroundings(Encoded(own), Encoded(other), torch.tensor([[0]]))
+    around = Surroundings(Vectors(own), Vectors(other), np.asarray([[0]]))
     given = proposals([("a dog", -2.0), ("a red sofa", -2.0), ("a kite", -1.0), ("a dog on a sofa", -4.0),
                        ("a sofa on a sofa", -1.0), ("a dog", -2.0)])  # fmt: skip
     assert given.usable.tolist() == [[True, True, True, True, False, False]]
     assert is_true(given, known, own).tolist() == [[True, False, False, True, True, True]]
-    choice = choose(given, VectorJudge(), around, 0.5, known)  # type: ignore[arg-type]
+    choice = choose(given, VectorJudge(), around, 0.5, known)
     assert choice.chosen.tolist() == [3] and choice.distinct.tolist() == [True] and not choice.confused.any()
     caption = unit(1, 1, 0, 0)
-    scores = 10 * torch.cat([own @ caption.T, other @ caption.T]).flatten()
-    assert float(choice.posterior[0]) == pytest.approx(float(scores.softmax(0)[0]), abs=1e-5)
+    scores = 10 * np.concatenate([own @ caption.T, other @ caption.T]).flatten()
+    assert float(choice.posterior[0]) == pytest.approx(math.exp(log_softmax(scores)[0]), abs=1e-5)
 
 
 def test_value_against_a_loop() -> None:
     known, own, other = evidence(-1.0), unit(0.6, 0.5, 0.4, 0.3), unit(0.9, 0.1, 0.2, 0.3)
     known = WordEvidence(**{**vars(known), "settings": {"word": -1.0, "object": -1.0, "sure": 0.5}})
-    around = Surroundings(Encoded(own), Encoded(other), torch.tensor([[0]]))
+    around = Surroundings(Vectors(own), Vectors(other), np.asarray([[0]]))
     captions = [("a dog", -1.0), ("a dog on a red sofa", -6.0), ("a red zebra", -9.0)]
     given, judge = proposals(captions), VectorJudge()
     for weight in (0.2, 0.5, 1.0):
         values = []
         for text, chance in captions:
-            vector = judge.encode_captions([text]).vectors
-            mine, theirs = (10 * float(image @ vector.T) for image in (own, other))
+            vector = judge.caption_vectors([text])
+            mine, theirs = (10 * float((image @ vector.T)[0, 0]) for image in (own, other))
             posterior = mine - math.log(math.exp(mine) + math.exp(theirs))
             values.append((1 - weight) * FLUENCY * chance / (len(text.split()) + 1) + weight * posterior)
-        found = choose(given, judge, around, weight, known)  # type: ignore[arg-type]
+        found = choose(given, judge, around, weight, known)
         assert int(found.chosen[0]) == int(np.argmax(values))
 
 
 def test_the_plain_caption_when_nothing_true_sets_apart() -> None:
     known, own = evidence(), unit(1, 0, 0, 0)
-    around = Surroundings(Encoded(own), Encoded(own), torch.tensor([[0]]))
-    choice = choose(proposals([("a dog", -2.0), ("a red dog", -1.0)]), VectorJudge(), around, 0.5, known)  # type: ignore[arg-type]
+    around = Surroundings(Vectors(own), Vectors(own), np.asarray([[0]]))
+    choice = choose(proposals([("a dog", -2.0), ("a red dog", -1.0)]), VectorJudge(), around, 0.5, known)
     assert (
         choice.chosen.tolist() == [0] and choice.distinct.tolist() == [False] and choice.confused.tolist() == [[True]]
     )
@@ -111,34 +111,34 @@ def test_the_plain_caption_when_nothing_true_sets_apart() -> None:
 def test_a_plain_caption_that_sets_apart_is_kept() -> None:
     """Kept while `weight` is at most p(I|c) of the plain caption, though another is true and likelier."""
     known, own, other = evidence(), unit(0.7, 0.7, 0, 0), unit(0.3, 0.3, 0.9, 0)
-    around = Surroundings(Encoded(own), Encoded(other), torch.tensor([[0]]))
+    around = Surroundings(Vectors(own), Vectors(other), np.asarray([[0]]))
     given = proposals([("a red dog", -9.0), ("a dog on a sofa", -1.0)])
-    mine, theirs = (10 * float(image @ unit(1, 0, 1, 0).T) for image in (own, other))
+    mine, theirs = (10 * float((image @ unit(1, 0, 1, 0).T)[0, 0]) for image in (own, other))
     plain = 1 / (1 + math.exp(theirs - mine))
-    assert int(choose(given, VectorJudge(), around, plain - 0.01, known).chosen[0]) == 0  # type: ignore[arg-type]
-    assert int(choose(given, VectorJudge(), around, plain + 0.01, known).chosen[0]) == 1  # type: ignore[arg-type]
+    assert int(choose(given, VectorJudge(), around, plain - 0.01, known).chosen[0]) == 0
+    assert int(choose(given, VectorJudge(), around, plain + 0.01, known).chosen[0]) == 1
 
 
 def test_the_plain_caption_may_be_distinct_though_no_caption_passes() -> None:
     """No proposal is supported, so the plain one is returned; it still fits its image better than the neighbour."""
     known, own, other = evidence(1.0), unit(0.7, 0.7, 0, 0), unit(0, 0, 1, 0)
-    around = Surroundings(Encoded(own), Encoded(other), torch.tensor([[0]]))
-    choice = choose(proposals([("a dog", -2.0), ("a sofa", -1.0)]), VectorJudge(), around, 0.5, known)  # type: ignore[arg-type]
+    around = Surroundings(Vectors(own), Vectors(other), np.asarray([[0]]))
+    choice = choose(proposals([("a dog", -2.0), ("a sofa", -1.0)]), VectorJudge(), around, 0.5, known)
     assert choice.chosen.tolist() == [0] and choice.distinct.tolist() == [True] and not choice.confused.any()
 
 
 def test_replaced_captions_keep_their_length() -> None:
     long, short = proposals([("a dog on a sofa", -4.0), ("a dog", -2.0)]), proposals([("a sofa", -1.0)])
-    found = replaced(long.decoded, torch.tensor([0]), short.decoded)
+    found = replaced(long.decoded, np.asarray([0]), short.decoded)
     assert [VOCABULARY.decode(row) for row in found.tokens.tolist()] == ["a sofa", "a dog"]
     assert found.log_probability.tolist() == [-1.0, -2.0]
-    again = replaced(short.decoded, torch.tensor([0]), long.decoded.select(torch.tensor([0])))
+    again = replaced(short.decoded, np.asarray([0]), long.decoded.select(np.asarray([0])))
     assert VOCABULARY.decode(again.tokens[0].tolist()) == "a dog on a sofa"
 
 
 def test_differing_words_name_the_neighbours_that_show_less() -> None:
     found = differing_words(
-        evidence(), "a dog on a sofa", unit(0.7, 0.7, 0, 0)[0], torch.cat([unit(1, 0, 0, 0), unit(0, 0, 1, 0)])
+        evidence(), "a dog on a sofa", unit(0.7, 0.7, 0, 0)[0], np.concatenate([unit(1, 0, 0, 0), unit(0, 0, 1, 0)])
     )
     assert found == {"dog": [1], "sofa": [0, 1]}
 
@@ -148,5 +148,5 @@ def test_stored_evidence_is_read_for_its_matcher_alone(tmp_path: Path) -> None:
     known.save(tmp_path)
     again = read_evidence(tmp_path, "none")
     assert again is not None and again.words == WORDS and again.settings == known.settings
-    torch.testing.assert_close(again.z(unit(1, 2, 3, 4)), known.z(unit(1, 2, 3, 4)), atol=1e-2, rtol=1e-2)
+    np.testing.assert_allclose(again.z(unit(1, 2, 3, 4)), known.z(unit(1, 2, 3, 4)), atol=1e-2, rtol=1e-2)
     assert read_evidence(tmp_path, "another") is None and read_evidence(tmp_path / "empty", "none") is None

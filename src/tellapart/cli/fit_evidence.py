@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 import tyro
 
@@ -68,17 +69,17 @@ def fit(options: FitOptions) -> None:
 @torch.inference_mode()
 def _described(
     captioner: PhotoCaptioner, judge: Judge, images: list[ImageInput], beam: int
-) -> tuple[torch.Tensor, list[str], list[list[str]], torch.Tensor]:
+) -> tuple[np.ndarray, list[str], list[list[str]], np.ndarray]:
     """Vectors [N, E], plain captions, all captions of a beam, and ln p of the plain ones [N]."""
     generator = captioner.generator
     vectors, captions, proposed, chance = [], [], [], []
     for extracted in captioner.extractor.extract(images):
-        vectors.append(judge.encode_images(extracted.images).vectors.float().cpu())
+        vectors.append(judge.image_vectors(judge.encode_images(extracted.images)))
         plain = generator.generate(extracted.images)
         captions += plain.texts
         chance += plain.log_probability
         proposed += generator.proposed(extracted.images, beam)
-    return torch.cat(vectors), captions, proposed, torch.tensor(chance)
+    return np.concatenate(vectors), captions, proposed, np.asarray(chance, np.float32)
 
 
 def main() -> int:

@@ -19,6 +19,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
+from tellapart.features.weights import WEIGHTS
 
 STEM_WIDTH, HEAD_WIDTH = 32, 1280
 NORM_EPSILON, NORM_MOMENTUM = 1e-3, 0.01
@@ -39,9 +40,6 @@ LITE_SIZES = {
     "efficientnet-lite2": LiteSize(1.1, 1.2, 260),
     "efficientnet-lite2-coco": LiteSize(1.1, 1.2, 260),
 }
-WEIGHTS = Path(__file__).parent / "weights"
-"""Weights that this package contains: `efficientnet-lite2-coco`, tuned on COCO images and captions (see the model card
-in tellapart/runs/bundled)."""
 
 BASE_STAGES = (
     # blocks, kernel, stride, expansion, output width

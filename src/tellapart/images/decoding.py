@@ -16,18 +16,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tellapart.images.opening import UnreadableImage
-from tellapart.images.orientation import upright
-from tellapart.images.pixel_budget import BUDGET, return_free_memory
 from tellapart.images.preprocessing import Interpolation, Preprocessing
-from tellapart.images.sources import ImageSource, name_of, opened
+from tellapart.images.reading import read_image
+from tellapart.images.sources import ImageSource
+
+__all__ = ["Resize", "Square", "read_image", "read_middle", "read_part", "read_square", "read_whole", "stacked"]
 
 Resize = Literal["squash", "crop", "own"]
 """own: as the image processor of the model does."""
 Box = tuple[float, float, float, float]
 
-LARGE = 25_000_000
-"""Images of more pixels are reduced while they are decoded."""
 LARGEST_RATIO = 50
 """Of images with a larger ratio of long to short side only the centre is resized."""
 WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
@@ -95,38 +93,6 @@ def read_part(path: Path, size: int, part: Box) -> Tensor:  # [3, S, S] uint8
     left, top = min(width - 1, int(part[0] * width)), min(height - 1, int(part[1] * height))
     right, bottom = max(left + 1, round(part[2] * width)), max(top + 1, round(part[3] * height))
     return _resized(whole[:, :, top:bottom, left:right].contiguous(), size, size, "bilinear")[0]
-
-
-def read_image(source: ImageSource, short: int) -> np.ndarray:
-    """An image upright in RGB [H, W, 3], of at least `short` pixels a side where it has them.
-
-    JPEG files are decoded at the smallest such scale. Of other large images small squares of pixels are averaged at
-    once, so that only one thread holds a large image, and no thread two.
-    """
-    name = name_of(source) or "An image in memory"
-    try:
-        with opened(source) as image:
-            if image.format == "JPEG" and image is not source:
-                image.draft("RGB", (short, short))
-            with BUDGET.decoding(*image.size):
-                array = np.array(upright(image, _reduction(*image.size, short)))
-                if image is not source:
-                    large = image.width * image.height > LARGE
-                    image.close()  # frees its pixels now: cycles of references would keep them for a while
-                    if large:
-                        return_free_memory()
-                return array
-    except UnreadableImage:
-        raise
-    except FileNotFoundError as error:
-        raise UnreadableImage(f"{name} does not exist") from error
-    except Exception as error:  # a decoder may raise anything for a broken file, and it concerns this image only
-        raise UnreadableImage(f"{name} cannot be opened as an image ({error})") from error
-
-
-def _reduction(width: int, height: int, short: int) -> int:
-    """How many pixels a side become one: 1 for usual images, and at least twice `short` remain of a large one."""
-    return max(1, min(width, height) // (2 * short)) if width * height > LARGE else 1
 
 
 def stacked(squares: Sequence[Square]) -> Tensor:

@@ -17,10 +17,10 @@ from tellapart.inference.caption_generator import CaptionGenerator, GeneratedCap
 from tellapart.inference.feature_extractor import Extracted, FeatureExtractor
 from tellapart.inference.judge import Judge
 from tellapart.inference.judged_images import JudgedImages
+from tellapart.inference.judging import Surroundings
 from tellapart.inference.known_images import KnownImages, checked_for
 from tellapart.inference.neighbours import KeptInputs, NeighbourFinder, numbered, stored_features
 from tellapart.inference.own_extractor import OwnExtractor
-from tellapart.inference.telling_apart import Surroundings
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Neighbourhood:
             if self.judge is None or self.judged is None:
                 captions = generator.generate_distinctive(images, self.features.images(used), nearest, beam, weight)
             else:
-                around = Surroundings(self.judged.encoded(rows), self.judged.encoded(used), nearest)
+                around = Surroundings(self.judged.encoded(rows), self.judged.encoded(used), nearest.cpu().numpy())
                 captions = generator.generate_apart(images, self.judge, around, beam, weight)
             names = [[self.names[row] for row in line] for line in found.tolist()]
             yield CaptionedBatch(places.tolist(), images, captions, faults, names)

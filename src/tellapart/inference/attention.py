@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -11,30 +10,12 @@ import torch
 from tellapart.core.errors import InputError
 from tellapart.core.protocols import Captioner
 from tellapart.core.types import Images
+from tellapart.inference.caption_attention import CaptionAttention, attention_of_words
+from tellapart.inference.light.decoded import Captions
 from tellapart.models.decoding import Decoded, greedy
-from tellapart.text.vocabulary import END, PAD, Vocabulary
+from tellapart.text.vocabulary import Vocabulary
 
-
-@dataclass(frozen=True, eq=False)
-class CaptionAttention:
-    """The words of a caption, with their attention over boxes of the image."""
-
-    words: tuple[str, ...]
-    weights: np.ndarray  # [T, R]; a row adds up to less than one if the model attends partly to no region
-    boxes: np.ndarray  # [R, 4] x1 y1 x2 y2 in fractions of width and height
-    nouns: tuple[bool, ...]
-    """Which words are nouns that name something visible."""
-
-    def __post_init__(self) -> None:
-        if self.weights.shape != (len(self.words), len(self.boxes)) or len(self.nouns) != len(self.words):
-            raise InputError(
-                f"{len(self.words)} words, {len(self.nouns)} noun marks, {len(self.boxes)} boxes and attention of "
-                f"shape {self.weights.shape} do not belong together."
-            )
-
-    def box_of(self, word: int) -> np.ndarray:
-        """The box with the highest weight of a word [4]."""
-        return np.asarray(self.boxes[int(self.weights[word].argmax())])
+__all__ = ["CaptionAttention", "attends", "attention_of_caption", "greedy_attention"]
 
 
 def attends(model: object) -> bool:
@@ -64,7 +45,7 @@ def greedy_attention(
 
 
 def attention_of_caption(
-    decoded: Decoded,
+    decoded: Decoded | Captions,
     images: Images,
     row: int,
     vocabulary: Vocabulary,
@@ -73,15 +54,6 @@ def attention_of_caption(
     """The attention of caption `row` over image `row`, for captions of any decoder."""
     if decoded.attention is None or images.boxes is None:
         raise InputError("This captioner does not attend to regions, so it has no attention to draw.")
-    ids = decoded.tokens[row].tolist()
-    ids = [index for index in (ids[: ids.index(END)] if END in ids else ids) if index != PAD]
-    real = images.mask[row].cpu()
-    weights = decoded.attention[row, : len(ids)].cpu()[:, real].numpy()
-    words = tuple(vocabulary.words[index] for index in ids)
-    if nouns is None:
-        from tellapart.text.visible_nouns import mark_visible_nouns
-
-        marks = tuple(bool(mark) for mark in mark_visible_nouns([words])[0])
-    else:
-        marks = tuple(bool(nouns[index]) for index in ids)
-    return CaptionAttention(words, weights, images.boxes[row].cpu()[real].numpy(), marks)
+    real = np.asarray(images.mask[row].cpu())
+    weights, boxes = np.asarray(decoded.attention[row])[:, real], images.boxes[row].cpu().numpy()[real]
+    return attention_of_words(np.asarray(decoded.tokens[row]), weights, boxes, vocabulary, nouns)

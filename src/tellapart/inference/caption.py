@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tellapart.inference.attention import CaptionAttention
+    from tellapart.inference.caption_attention import CaptionAttention
 
 
 @dataclass(frozen=True)

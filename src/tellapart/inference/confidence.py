@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from torch import Tensor
 
-from tellapart.inference.judge import Judge
+from tellapart.inference.judging import Judging
 from tellapart.inference.word_evidence import WordEvidence, word_rows
 from tellapart.text.function_words import content_words
 
@@ -22,7 +21,7 @@ UNKNOWN = 0.01
 
 
 def confidences(
-    judge: Judge, evidence: WordEvidence, captions: Sequence[str], log_probability: Tensor, images: Tensor
+    judge: Judging, evidence: WordEvidence, captions: Sequence[str], log_probability: np.ndarray, images: np.ndarray
 ) -> list[float]:
     """p(caption i is true of image i), for image vectors [N, E] and ln p(c|I) [N]."""
     if not len(captions):
@@ -32,12 +31,12 @@ def confidences(
 
 
 def confidence_features(
-    judge: Judge, evidence: WordEvidence, captions: Sequence[str], log_probability: Tensor, images: Tensor
+    judge: Judging, evidence: WordEvidence, captions: Sequence[str], log_probability: np.ndarray, images: np.ndarray
 ) -> np.ndarray:
     """The values [N, 5] that confidence depends on, in the order of CONFIDENCE_FEATURES."""
-    fit = evidence.fit(images, judge.encode_captions(captions).vectors).cpu().numpy()
+    fit = evidence.fit(images, judge.caption_vectors(captions))
     words = np.asarray([len(caption.split()) + 1 for caption in captions])
-    truth = evidence.probabilities(evidence.z(images)).cpu().numpy()  # [N, W]
+    truth = evidence.probabilities(evidence.z(images))  # [N, W]
     rows = []
     for number, caption in enumerate(captions):
         named = content_words(caption.split())
@@ -45,5 +44,5 @@ def confidence_features(
         each = np.log([*known, *[UNKNOWN] * (len(named) - len(known))] or [UNKNOWN])
         rows.append((float(each.min()), float(each.mean())))
     least, mean = np.asarray(rows).T
-    distance = evidence.distance(images).cpu().numpy()
-    return np.stack([fit, log_probability.cpu().numpy() / words, least, mean, distance], 1)
+    distance = evidence.distance(images)
+    return np.stack([fit, log_probability / words, least, mean, distance], 1)

@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from tellapart.inference.confidence import confidence_features
 from tellapart.inference.judge import Judge
@@ -23,6 +21,7 @@ from tellapart.inference.word_evidence import (
     TRUTH_FEATURES,
     WordEvidence,
     truth_features,
+    unit,
     word_rows,
 )
 from tellapart.runs.fingerprint import fingerprint
@@ -41,27 +40,27 @@ SETTINGS = {"word": 0.1, "object": 0.8, "sure": 0.55}
 class Examples:
     """Images that no model was trained on, with references, and a generated caption each."""
 
-    vectors: Tensor  # [N, E] by the judge
+    vectors: np.ndarray  # [N, E] by the judge
     references: Sequence[Sequence[str]]  # tokenised
     captions: Sequence[str]
-    log_probability: Tensor  # [N]
+    log_probability: np.ndarray  # [N]
 
 
-def word_statistics(judge: Judge, counts: Mapping[str, int], images: int, vectors: Tensor) -> WordEvidence:
+def word_statistics(judge: Judge, counts: Mapping[str, int], images: int, vectors: np.ndarray) -> WordEvidence:
     """Evidence of the words that occur at least LEAST_COUNT times in captions of `images` images; nothing fitted yet.
 
     vectors: [N, E] of many images.
     """
     words = tuple(word for word, count in counts.items() if count >= LEAST_COUNT and word.isalpha())
-    encoded = judge.encode_captions(words).vectors.float()
+    encoded = judge.caption_vectors(words)
     centred = vectors - vectors.mean(0)
     return WordEvidence(
         fingerprint(judge.run.folder),
         words,
-        torch.nn.functional.normalize(encoded, dim=1),
+        unit(encoded),
         image_mean=vectors.mean(0),
         image_covariance=centred.T @ centred / len(vectors),
-        log_rate=torch.tensor([counts[word] / images for word in words]).log(),
+        log_rate=np.log(np.asarray([counts[word] / images for word in words], np.float32)),
         truth=Logistic(TRUTH_FEATURES, (0.0,) * len(TRUTH_FEATURES), 0.0),
         confidence=Logistic(CONFIDENCE_FEATURES, (0.0,) * len(CONFIDENCE_FEATURES), 0.0),
         settings=SETTINGS,
@@ -69,7 +68,7 @@ def word_statistics(judge: Judge, counts: Mapping[str, int], images: int, vector
 
 
 def fit_truth(
-    evidence: WordEvidence, vectors: Tensor, captions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
+    evidence: WordEvidence, vectors: np.ndarray, captions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
 ) -> WordEvidence:
     """With the probability that people name a word of a proposed caption; several captions per image [N, E]."""
     z = evidence.z(vectors)
@@ -77,8 +76,8 @@ def fit_truth(
     for row, (proposed, said) in enumerate(zip(captions, references)):
         named = dict.fromkeys(word for caption in proposed for word in content_words(caption.split()))
         words = [word for word in named if word in evidence.place]
-        rows = torch.from_numpy(word_rows(evidence, words))
-        values.append(truth_features(z[row, rows], evidence.log_rate[rows], evidence.is_object[rows]).numpy())
+        rows = word_rows(evidence, words)
+        values.append(truth_features(z[row, rows], evidence.log_rate[rows], evidence.is_object[rows]))
         labels.append(named_words(words, said))
     fitted = fit_logistic(TRUTH_FEATURES, np.concatenate(values), np.concatenate(labels).astype(float))
     return replace(evidence, truth=fitted)
@@ -106,7 +105,7 @@ def confidence_examples(
     swapped = [examples.captions[row] for row in others]
     parts, labels = [], []
     for captions, chance in ((list(examples.captions), examples.log_probability),
-                             (swapped, examples.log_probability[torch.from_numpy(others)])):  # fmt: skip
+                             (swapped, examples.log_probability[others])):  # fmt: skip
         parts.append(confidence_features(judge, evidence, captions, chance, examples.vectors))
         labels += [is_true(caption, references) for caption, references in zip(captions, examples.references)]
     return np.concatenate(parts), np.asarray(labels, float)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from tellapart.core.errors import InputError
+from tellapart.core.precision import fast_products
 from tellapart.core.protocols import Matcher
 from tellapart.core.types import Encoded, Images
 from tellapart.inference.feature_spec import as_needed
+from tellapart.inference.judging import Surroundings
 from tellapart.inference.matching import PhotoMatcher
 from tellapart.inference.own_extractor import spec_of
 from tellapart.inference.texts import as_texts
@@ -49,8 +53,7 @@ class Judge:
     @functools.cached_property
     def evidence(self) -> WordEvidence | None:
         """What the matcher sees of words; None for a matcher that it was not fitted for."""
-        found = read_evidence(MODELS / FOLDER, fingerprint(self.run.folder))
-        return None if found is None else found.to(self.device)
+        return read_evidence(MODELS / FOLDER, fingerprint(self.run.folder))
 
     @functools.cached_property
     def has_vectors(self) -> bool:
@@ -80,6 +83,23 @@ class Judge:
         place = torch.empty(len(order), dtype=torch.long)
         place[torch.tensor(order)] = torch.arange(len(order))
         return Encoded(vectors[place.to(vectors.device)])
+
+    def caption_vectors(self, captions: Sequence[str]) -> np.ndarray:
+        """Vectors of captions [C, E]."""
+        return np.asarray(self.encode_captions(captions).vectors.float().cpu().numpy())
+
+    def image_vectors(self, images: Any) -> np.ndarray:
+        """The vectors of encoded images [N, E]."""
+        return np.asarray(images.vectors.float().cpu().numpy())
+
+    @torch.no_grad()
+    def caption_scores(self, captions: Sequence[str], around: Surroundings) -> tuple[np.ndarray, np.ndarray]:
+        """Scores over temperature of captions with the images [I, C], and with those around them [A, C]."""
+        with fast_products(self.device):
+            encoded = self.encode_captions(captions)
+        texts = Encoded(encoded.vectors.float(), encoded.mask, encoded.counted)
+        own, among = (self.log_scores(images, texts) for images in (around.own, around.among))  # type: ignore[arg-type]
+        return own.cpu().numpy(), among.cpu().numpy()
 
     def log_scores(self, images: Encoded, captions: Encoded) -> Tensor:
         """Scores over temperature [I, C]: a softmax over images gives p(image | caption)."""

@@ -14,8 +14,8 @@ from tellapart.data.pack import Pack
 from tellapart.evaluation.chunks import chunks
 from tellapart.inference.caption_generator import BEAM, NEIGHBOURS, CaptionGenerator
 from tellapart.inference.judge import Judge
+from tellapart.inference.judging import Surroundings
 from tellapart.inference.neighbours import nearest
-from tellapart.inference.telling_apart import Surroundings
 from tellapart.metrics.captions.cider_between import cider_between
 from tellapart.metrics.captions.diversity import FIRST, distinct_words
 from tellapart.metrics.captions.evaluate import available_metrics, evaluate
@@ -54,7 +54,7 @@ def captions_against(
     for places in chunks(np.arange(count), TOGETHER):
         own = album[torch.from_numpy(places)]
         rows = nearest(_as_images(own), _as_images(album), NEIGHBOURS)  # [n, M]
-        around = Surroundings(Encoded(own), Encoded(album), rows)
+        around = Surroundings(Encoded(own), Encoded(album), rows.cpu().numpy())
         captions = generator.generate_apart(batches.images(image_rows[places]), judge, around)
         found.captions.extend(captions.texts)
         found.distinct.extend(captions.distinct or [True] * len(places))

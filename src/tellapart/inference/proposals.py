@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-from torch.nn import functional
+import numpy as np
 
-from tellapart.models.decoding import Decoded
+from tellapart.inference.light.decoded import Captions
 from tellapart.text.function_words import repeats_itself, wrong_article
 from tellapart.text.vocabulary import Vocabulary
 
@@ -18,44 +16,44 @@ from tellapart.text.vocabulary import Vocabulary
 class Proposals:
     """K captions per image, the plain one first."""
 
-    decoded: Decoded  # [I * K] rows, image by image
+    decoded: Captions  # [I * K] rows, image by image
     texts: list[list[str]]  # [I][K]
-    usable: Tensor  # [I, K] bool: no duplicate, not empty, names nothing twice, articles fit
+    usable: np.ndarray  # [I, K] bool: no duplicate, not empty, names nothing twice, articles fit
 
     @property
     def each(self) -> int:
         """K."""
-        return self.usable.shape[1]
+        return int(self.usable.shape[1])
 
     @property
-    def log_probability(self) -> Tensor:
+    def log_probability(self) -> np.ndarray:
         """ln p(c|I) [I, K]."""
-        return self.decoded.log_probability.view(self.usable.shape)
+        return self.decoded.log_probability.reshape(self.usable.shape)
 
     @property
-    def words(self) -> Tensor:
+    def words(self) -> np.ndarray:
         """Words of each caption, with END [I, K]."""
-        return (self.decoded.tokens != 0).sum(1).view(self.usable.shape)
+        return np.asarray((self.decoded.tokens != 0).sum(1).reshape(self.usable.shape))
 
-    def select(self, chosen: Tensor) -> Decoded:
+    def select(self, chosen: np.ndarray) -> Captions:
         """Caption `chosen[i]` of each image i."""
-        return self.decoded.select(torch.arange(len(chosen), device=chosen.device) * self.each + chosen)
+        return self.decoded.select(np.arange(len(chosen)) * self.each + chosen)
 
 
-def replaced(decoded: Decoded, rows: Tensor, other: Decoded) -> Decoded:
+def replaced(decoded: Captions, rows: np.ndarray, other: Captions) -> Captions:
     """Captions with those at `rows` replaced by others."""
     longest = max(decoded.tokens.shape[1], other.tokens.shape[1])
     one, two = _padded(decoded, longest), _padded(other, longest)
-    tokens, chance = one.tokens.clone(), one.log_probability.clone()
+    tokens, chance = one.tokens.copy(), one.log_probability.copy()
     tokens[rows], chance[rows] = two.tokens, two.log_probability
     if one.attention is None or two.attention is None:
-        return Decoded(tokens, chance)
-    attention = one.attention.clone()
+        return Captions(tokens, chance)
+    attention = one.attention.copy()
     attention[rows] = two.attention
-    return Decoded(tokens, chance, attention)
+    return Captions(tokens, chance, attention)
 
 
-def join_proposals(parts: Sequence[Decoded], images: int, vocabulary: Vocabulary) -> Proposals:
+def join_proposals(parts: Sequence[Captions], images: int, vocabulary: Vocabulary) -> Proposals:
     """The captions of several searches, each image-major; the first caption of the first search is the plain one.
 
     The plain caption is always usable.
@@ -63,7 +61,7 @@ def join_proposals(parts: Sequence[Decoded], images: int, vocabulary: Vocabulary
     longest = max(part.tokens.shape[1] for part in parts)
     padded = [_padded(part, longest) for part in parts]
     attention = [part.attention for part in padded if part.attention is not None]
-    decoded = Decoded(
+    decoded = Captions(
         _image_major([part.tokens for part in padded], images),
         _image_major([part.log_probability for part in padded], images),
         _image_major(attention, images) if len(attention) == len(padded) else None,
@@ -71,8 +69,8 @@ def join_proposals(parts: Sequence[Decoded], images: int, vocabulary: Vocabulary
     each = len(decoded) // max(images, 1)
     written = [vocabulary.decode(row) for row in decoded.tokens.tolist()]
     texts = [written[first : first + each] for first in range(0, len(written), each)]
-    usable = torch.tensor([_usable(captions) for captions in texts], dtype=torch.bool).view(images, each)
-    return Proposals(decoded, texts, usable.to(decoded.tokens.device) & _possible(decoded, images))
+    usable = np.asarray([_usable(captions) for captions in texts], bool).reshape(images, each)
+    return Proposals(decoded, texts, usable & _possible(decoded, images))
 
 
 def _usable(captions: list[str]) -> list[bool]:
@@ -88,16 +86,17 @@ def _usable(captions: list[str]) -> list[bool]:
     return marks
 
 
-def _possible(decoded: Decoded, images: int) -> Tensor:
+def _possible(decoded: Captions, images: int) -> np.ndarray:
     """[I, K]: an empty place of a beam holds no caption."""
-    return ~torch.isinf(decoded.log_probability).view(images, -1)
+    return np.asarray(~np.isinf(decoded.log_probability).reshape(images, -1))
 
 
-def _padded(part: Decoded, longest: int) -> Decoded:
+def _padded(part: Captions, longest: int) -> Captions:
     missing = longest - part.tokens.shape[1]
-    attention = None if part.attention is None else functional.pad(part.attention, (0, 0, 0, missing))
-    return Decoded(functional.pad(part.tokens, (0, missing)), part.log_probability, attention)
+    attention = None if part.attention is None else np.pad(part.attention, ((0, 0), (0, missing), (0, 0)))
+    return Captions(np.pad(part.tokens, ((0, 0), (0, missing))), part.log_probability, attention)
 
 
-def _image_major(parts: Sequence[Tensor], images: int) -> Tensor:
-    return torch.cat([part.view(images, -1, *part.shape[1:]) for part in parts], 1).flatten(0, 1)
+def _image_major(parts: Sequence[np.ndarray], images: int) -> np.ndarray:
+    joined = np.concatenate([part.reshape(images, -1, *part.shape[1:]) for part in parts], 1)
+    return joined.reshape(-1, *joined.shape[2:])

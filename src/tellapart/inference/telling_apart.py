@@ -21,13 +21,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-from torch.nn import functional
+import numpy as np
 
-from tellapart.core.precision import fast_products
-from tellapart.core.types import Encoded
-from tellapart.inference.judge import Judge
+from tellapart.inference.judging import Judging, Surroundings
 from tellapart.inference.proposals import Proposals
 from tellapart.inference.word_evidence import WordEvidence, word_rows
 from tellapart.text.function_words import content_words, is_content
@@ -45,99 +41,93 @@ APART = 1.0
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """Images and their neighbours, as the judge encodes them."""
-
-    own: Encoded  # [I]
-    among: Encoded  # [A]
-    neighbours: Tensor  # [I, M] rows of `among`
-
-    def select(self, rows: Tensor) -> Surroundings:
-        """Those of some images."""
-        return Surroundings(self.own.select(rows), self.among, self.neighbours[rows])
-
-
-@dataclass(frozen=True)
 class Choice:
     """The chosen proposal of each image."""
 
-    chosen: Tensor  # [I] which proposal
-    posterior: Tensor  # [I] p(I|c) of the chosen
-    distinct: Tensor  # [I] bool
-    confused: Tensor  # [I, M] bool: neighbours that the matcher finds as good as the image, or better
+    chosen: np.ndarray  # [I] which proposal
+    posterior: np.ndarray  # [I] p(I|c) of the chosen
+    distinct: np.ndarray  # [I] bool
+    confused: np.ndarray  # [I, M] bool: neighbours that the matcher finds as good as the image, or better
 
-    def replaced(self, rows: Tensor, other: Choice) -> Choice:
+    def replaced(self, rows: np.ndarray, other: Choice) -> Choice:
         """With the values of another choice at `rows`."""
-        parts = [value.clone() for value in (self.chosen, self.posterior, self.distinct, self.confused)]
+        parts = [value.copy() for value in (self.chosen, self.posterior, self.distinct, self.confused)]
         for part, value in zip(parts, (other.chosen, other.posterior, other.distinct, other.confused)):
             part[rows] = value
         return Choice(*parts)
 
-    def select(self, rows: Tensor) -> Choice:
+    def select(self, rows: np.ndarray) -> Choice:
         """Those of some images."""
         return Choice(self.chosen[rows], self.posterior[rows], self.distinct[rows], self.confused[rows])
 
 
-def guide(evidence: WordEvidence, around: Surroundings, vocabulary: Vocabulary) -> Tensor:
+def guide(evidence: WordEvidence, judge: Judging, around: Surroundings, vocabulary: Vocabulary) -> np.ndarray:
     """g [I, V], 0 for words that no image can confirm."""
-    own, among = evidence.z(around.own.vectors), evidence.z(around.among.vectors)  # [I, W], [A, W]
+    own, among = (
+        evidence.z(judge.image_vectors(around.own)),
+        evidence.z(judge.image_vectors(around.among)),
+    )  # [I, W], [A, W]
     contrast = own - among[around.neighbours].mean(1)
-    bounded = contrast.clamp(-MOST_CONTRAST, MOST_CONTRAST)
-    bounded = torch.where((bounded > 0) & (own < SUPPORTED), 0.0, bounded)
-    content = torch.tensor([is_content(word) for word in evidence.words], device=own.device)
+    bounded = contrast.clip(-MOST_CONTRAST, MOST_CONTRAST)
+    bounded = np.where((bounded > 0) & (own < SUPPORTED), np.float32(0), bounded)
+    content = np.asarray([is_content(word) for word in evidence.words])
     return evidence.over_vocabulary(bounded * content, vocabulary)
 
 
 def choose(
-    proposals: Proposals, judge: Judge, around: Surroundings, weight: float, evidence: WordEvidence | None
+    proposals: Proposals, judge: Judging, around: Surroundings, weight: float, evidence: WordEvidence | None
 ) -> Choice:
     """The best true proposal of each image, or the plain one where nothing true sets the image apart."""
     scores = _scores(proposals, judge, around)  # [I, K, 1 + M]
-    posterior = functional.log_softmax(scores, 2)[:, :, 0]  # [I, K] ln p(I|c)
+    posterior = log_softmax(scores)[:, :, 0]  # [I, K] ln p(I|c)
     fluency = FLUENCY * proposals.log_probability / proposals.words
     usable = proposals.usable
     if evidence is not None:
-        usable = usable & is_true(proposals, evidence, around.own.vectors)
-    value = torch.where(usable, (1 - weight) * fluency + weight * posterior, -torch.inf)
-    row, best = torch.arange(len(value), device=value.device), value.argmax(1)
-    apart = usable.any(1) & (scores[row, best, 0] > scores[row, best, 1:].amax(1))
-    enough = posterior[:, 0].exp() >= weight  # of the plain caption
-    chosen = torch.where(apart & ~enough, best, 0)
+        usable = usable & is_true(proposals, evidence, judge.image_vectors(around.own))
+    value = np.where(usable, (1 - weight) * fluency + weight * posterior, -np.inf)
+    row, best = np.arange(len(value)), value.argmax(1)
+    apart = usable.any(1) & (scores[row, best, 0] > scores[row, best, 1:].max(1))
+    enough = np.exp(posterior[:, 0]) >= weight  # of the plain caption
+    chosen = np.where(apart & ~enough, best, 0)
     own = scores[row, chosen]  # [I, 1 + M]
     confused = own[:, 1:] >= own[:, :1]
-    return Choice(chosen, posterior[row, chosen].exp(), ~confused.any(1), confused)
+    return Choice(chosen, np.exp(posterior[row, chosen]), np.asarray(~confused.any(1)), confused)
 
 
-def is_true(proposals: Proposals, evidence: WordEvidence, images: Tensor) -> Tensor:
+def is_true(proposals: Proposals, evidence: WordEvidence, images: np.ndarray) -> np.ndarray:
     """[I, K] bool: whether the image supports every content word of a proposal. A word without evidence is not."""
-    supported = evidence.supported(evidence.z(images)).cpu().numpy()  # [I, W]
+    supported = evidence.supported(evidence.z(images))  # [I, W]
     marks = []
     for row, captions in enumerate(proposals.texts):
         for caption in captions:
             words = content_words(caption.split())
             rows = word_rows(evidence, words)
             marks.append(len(rows) == len(words) and bool(supported[row, rows].all()))
-    return torch.tensor(marks, dtype=torch.bool, device=images.device).view(proposals.usable.shape)
+    return np.asarray(marks, bool).reshape(proposals.usable.shape)
 
 
-def differing_words(evidence: WordEvidence, caption: str, own: Tensor, neighbours: Tensor) -> dict[str, list[int]]:
+def differing_words(
+    evidence: WordEvidence, caption: str, own: np.ndarray, neighbours: np.ndarray
+) -> dict[str, list[int]]:
     """The content words of a caption that set an image [E] apart, and the neighbours [M, E] that show less of each."""
     words = list(dict.fromkeys(word for word in content_words(caption.split()) if word in evidence.place))
-    rows = torch.from_numpy(word_rows(evidence, words)).to(own.device)
-    less = evidence.z(own.unsqueeze(0))[:, rows] - evidence.z(neighbours)[:, rows] >= APART  # [M, n]
-    found = {word: less[:, column].nonzero().squeeze(1).tolist() for column, word in enumerate(words)}
+    rows = word_rows(evidence, words)
+    less = evidence.z(own[None])[:, rows] - evidence.z(neighbours)[:, rows] >= APART  # [M, n]
+    found = {word: less[:, column].nonzero()[0].tolist() for column, word in enumerate(words)}
     return {word: places for word, places in found.items() if places}
 
 
-def _scores(proposals: Proposals, judge: Judge, around: Surroundings) -> Tensor:
+def _scores(proposals: Proposals, judge: Judging, around: Surroundings) -> np.ndarray:
     """The judge's scores over temperature of each proposal with its image and the neighbours [I, K, 1 + M]."""
     different = {text: row for row, text in enumerate(dict.fromkeys(t for texts in proposals.texts for t in texts))}
-    with fast_products(judge.device):
-        encoded = judge.encode_captions(list(different))
-    captions = Encoded(encoded.vectors.float(), encoded.mask, encoded.counted)
-    columns = torch.tensor([[different[text] for text in texts] for texts in proposals.texts], device=judge.device)
-    row = torch.arange(len(columns), device=judge.device).unsqueeze(1)
-    own = judge.log_scores(around.own, captions)[row, columns]  # [I, K]
-    others = judge.log_scores(around.among, captions)  # [A, C]
-    others = others[around.neighbours.unsqueeze(1), columns.unsqueeze(2)]  # [I, K, M]
-    return torch.cat([own.unsqueeze(2), others], 2)
+    columns = np.asarray([[different[text] for text in texts] for texts in proposals.texts])  # [I, K]
+    own, others = judge.caption_scores(list(different), around)  # [I, C], [A, C]
+    own = own[np.arange(len(columns))[:, None], columns]  # [I, K]
+    others = others[around.neighbours[:, None], columns[:, :, None]]  # [I, K, M]
+    return np.concatenate([own[:, :, None], others], 2)
+
+
+def log_softmax(scores: np.ndarray) -> np.ndarray:
+    """Over the last axis."""
+    shifted = scores - scores.max(-1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(-1, keepdims=True)))

@@ -19,10 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from safetensors.torch import load_file, save_file
-from torch import Tensor
-from torch.nn import functional
+from safetensors.numpy import load_file, save_file
 
 from tellapart.core.files import read_json, write_text
 from tellapart.inference.logistic import Logistic
@@ -44,10 +41,10 @@ class WordEvidence:
     matcher: str
     """Fingerprint of the matcher."""
     words: tuple[str, ...]
-    vectors: Tensor  # [W, E] of length one
-    image_mean: Tensor  # [E] mean of many image vectors
-    image_covariance: Tensor  # [E, E]
-    log_rate: Tensor  # [W] log of the share of images whose references name the word
+    vectors: np.ndarray  # [W, E] of length one
+    image_mean: np.ndarray  # [E] mean of many image vectors
+    image_covariance: np.ndarray  # [E, E]
+    log_rate: np.ndarray  # [W] log of the share of images whose references name the word
     truth: Logistic
     """p(word is named by a reference), of TRUTH_FEATURES."""
     confidence: Logistic
@@ -61,73 +58,64 @@ class WordEvidence:
         return {word: row for row, word in enumerate(self.words)}
 
     @cached_property
-    def is_object(self) -> Tensor:
+    def is_object(self) -> np.ndarray:
         """[W] 1 for words that name one of COCO's 80 objects, which people rarely leave out, otherwise 0."""
         objects = ConceptDictionary.coco()
-        return torch.tensor([float(bool(objects.of_sentence((word,)))) for word in self.words]).to(self.vectors.device)
+        return np.asarray([float(bool(objects.of_sentence((word,)))) for word in self.words], np.float32)
 
     @cached_property
-    def _word_statistics(self) -> tuple[Tensor, Tensor]:
+    def _word_statistics(self) -> tuple[np.ndarray, np.ndarray]:
         return self._statistics(self.vectors)
 
-    def _statistics(self, texts: Tensor) -> tuple[Tensor, Tensor]:
+    def _statistics(self, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard deviation [C] over images of their cosine with texts [C, E]."""
         variance = ((texts @ self.image_covariance) * texts).sum(1)
-        return texts @ self.image_mean, variance.clamp(min=1e-8).sqrt()
+        return texts @ self.image_mean, np.sqrt(np.maximum(variance, 1e-8))
 
-    def z(self, images: Tensor) -> Tensor:
+    def z(self, images: np.ndarray) -> np.ndarray:
         """z [I, W] of image vectors [I, E] and all words."""
         mean, deviation = self._word_statistics
-        return (functional.normalize(images, dim=-1) @ self.vectors.T - mean) / deviation
+        return np.asarray((unit(images) @ self.vectors.T - mean) / deviation)
 
-    def fit(self, images: Tensor, captions: Tensor) -> Tensor:
+    def fit(self, images: np.ndarray, captions: np.ndarray) -> np.ndarray:
         """z [N] of image vectors [N, E] and the vectors of a caption each [N, E]."""
-        captions = functional.normalize(captions, dim=-1)
+        captions = unit(captions)
         mean, deviation = self._statistics(captions)
-        return ((functional.normalize(images, dim=-1) * captions).sum(1) - mean) / deviation
+        return np.asarray(((unit(images) * captions).sum(1) - mean) / deviation)
 
     @cached_property
-    def _inverse(self) -> Tensor:
+    def _inverse(self) -> np.ndarray:
         """The inverse covariance of image vectors [E, E], with a ridge of a tenth of the mean variance."""
         width = len(self.image_mean)
-        ridge = RIDGE * self.image_covariance.trace() / width
-        identity = torch.eye(width, device=self.image_mean.device)
-        inverse: Tensor = torch.linalg.inv(self.image_covariance + ridge * identity)
-        return inverse
+        ridge = RIDGE * np.trace(self.image_covariance) / width
+        return np.linalg.inv(self.image_covariance + ridge * np.eye(width, dtype=self.image_mean.dtype))
 
-    def distance(self, images: Tensor) -> Tensor:
+    def distance(self, images: np.ndarray) -> np.ndarray:
         """How unlike the usual images [I]: the Mahalanobis distance over the square root of the width, about 1."""
-        centred = functional.normalize(images, dim=-1) - self.image_mean
-        return (((centred @ self._inverse) * centred).sum(1) / len(self.image_mean)).clamp(min=0).sqrt()
+        centred = unit(images) - self.image_mean
+        return np.asarray(np.sqrt(np.maximum(((centred @ self._inverse) * centred).sum(1) / len(self.image_mean), 0)))
 
-    def probabilities(self, z: Tensor) -> Tensor:
+    def probabilities(self, z: np.ndarray) -> np.ndarray:
         """p(word is true) [..., W] of z [..., W]."""
-        features = truth_features(z, self.log_rate, self.is_object)
-        return torch.sigmoid(features @ torch.tensor(self.truth.weights, device=z.device) + self.truth.bias)
+        return self.truth(truth_features(z, self.log_rate, self.is_object)).astype(z.dtype)
 
-    def supported(self, z: Tensor) -> Tensor:
+    def supported(self, z: np.ndarray) -> np.ndarray:
         """[..., W] bool: whether an image supports each word, of z [..., W]."""
         objects, words = self.settings["object"], self.settings["word"]
-        return self.probabilities(z) >= torch.where(self.is_object > 0, objects, words)
+        return self.probabilities(z) >= np.where(self.is_object > 0, objects, words)
 
-    def over_vocabulary(self, values: Tensor, vocabulary: Vocabulary) -> Tensor:
+    def over_vocabulary(self, values: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
         """Values [I, W] as [I, V] of a captioner's vocabulary; 0 for words without evidence."""
         known = [(row, vocabulary.ids[word]) for row, word in enumerate(self.words) if word in vocabulary.ids]
-        rows, ids = (torch.tensor(part, dtype=torch.long, device=values.device) for part in zip(*known))
-        spread = torch.zeros(len(values), len(vocabulary), dtype=values.dtype, device=values.device)
+        rows, ids = (np.asarray(part, np.int64) for part in zip(*known))
+        spread = np.zeros((len(values), len(vocabulary)), values.dtype)
         spread[:, ids] = values[:, rows]
         return spread
-
-    def to(self, device: torch.device | str) -> WordEvidence:
-        """A copy with all tensors on the device."""
-        moved = {name: getattr(self, name).to(device) for name in TENSORS}
-        return WordEvidence(self.matcher, self.words, truth=self.truth, confidence=self.confidence,
-                            settings=self.settings, **moved)  # fmt: skip
 
     def save(self, folder: Path) -> None:
         """Write `words.safetensors` (float16) and `evidence.json`."""
         folder.mkdir(parents=True, exist_ok=True)
-        save_file({name: getattr(self, name).half().contiguous() for name in TENSORS}, folder / "words.safetensors")
+        save_file({name: getattr(self, name).astype(np.float16) for name in TENSORS}, folder / "words.safetensors")
         about: dict[str, Any] = {
             "matcher": self.matcher,
             "truth": self.truth.plain(),
@@ -145,7 +133,7 @@ def read_evidence(folder: Path, fingerprint: str) -> WordEvidence | None:
     about = read_json(folder / "evidence.json")
     if about["matcher"] != fingerprint:
         return None
-    tensors = {name: value.float() for name, value in load_file(folder / "words.safetensors").items()}
+    tensors = {name: value.astype(np.float32) for name, value in load_file(folder / "words.safetensors").items()}
     return WordEvidence(
         about["matcher"],
         tuple(about["words"]),
@@ -156,13 +144,18 @@ def read_evidence(folder: Path, fingerprint: str) -> WordEvidence | None:
     )
 
 
-def truth_features(z: Tensor, log_rate: Tensor, is_object: Tensor) -> Tensor:
+def truth_features(z: np.ndarray, log_rate: np.ndarray, is_object: np.ndarray) -> np.ndarray:
     """The values [..., W, F] that the truth of words depends on, in the order of TRUTH_FEATURES, for z [..., W].
 
     Objects have separate slopes: references name nearly all of them.
     """
     parts = (z, log_rate, is_object, z * is_object, log_rate * is_object)
-    return torch.stack([part.expand_as(z) for part in parts], -1)
+    return np.stack([np.broadcast_to(part, z.shape) for part in parts], -1)
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Vectors [..., E] of length one."""
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12))
 
 
 def word_rows(evidence: WordEvidence, words: Sequence[str]) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.inference.attention import CaptionAttention
+from tellapart.inference.caption_attention import CaptionAttention
 
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw

@@ -12,8 +12,8 @@ from tellapart.core.types import Encoded, Images
 from tellapart.inference.attention import CaptionAttention, attention_of_caption
 from tellapart.inference.caption_generator import CaptionGenerator, GeneratedCaptions, with_confidence
 from tellapart.inference.judge import Judge
+from tellapart.inference.judging import Surroundings
 from tellapart.inference.neighbours import nearest
-from tellapart.inference.telling_apart import Surroundings
 from tellapart.report.attention import heat_map
 from tellapart.search.query import Found
 from tellapart.serve.library import PhotoLibrary
@@ -113,7 +113,9 @@ class Describer:
         rows = nearest(_as_images(own.vectors), _as_images(vectors), self.neighbours)  # [1, M]
         if not rows.shape[1]:
             return None
-        generated = generator.generate_apart(images, self.judge, Surroundings(own, Encoded(vectors), rows))
+        generated = generator.generate_apart(
+            images, self.judge, Surroundings(own, Encoded(vectors), rows.cpu().numpy())
+        )
         return self._caption(generated, images, [candidates[row] for row in rows[0].tolist()])
 
     def _caption(self, generated: GeneratedCaptions, images: Images, neighbours: list[Found]) -> Caption:

@@ -8,7 +8,7 @@ from torch import Tensor
 from tellapart.text.vocabulary import END, PAD
 from tellapart.text.word_constraints import NEVER_GENERATED, Constraints, bad_endings, most_forbidden
 
-__all__ = ["Constraints", "bad_endings", "forbidden_words", "most_forbidden"]
+__all__ = ["NEVER_GENERATED", "Constraints", "bad_endings", "forbidden_words", "most_forbidden"]
 
 
 def forbidden_words(words: int, prefix: Tensor, constraints: Constraints, last: bool = False) -> Tensor:

@@ -1,0 +1,55 @@
+"""Reading image files as upright arrays, at reduced size where that is enough."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellapart.images.opening import UnreadableImage
+from tellapart.images.orientation import upright
+from tellapart.images.pixel_budget import BUDGET, return_free_memory
+from tellapart.images.sources import ImageSource, name_of, opened
+
+LARGE = 25_000_000
+"""Images of more pixels are reduced while they are decoded."""
+
+
+def read_image(source: ImageSource, short: int) -> np.ndarray:
+    """An image upright in RGB [H, W, 3], of at least `short` pixels a side where it has them.
+
+    JPEG files are decoded at the smallest such scale. Of other large images small squares of pixels are averaged at
+    once, so that only one thread holds a large image, and no thread two.
+    """
+    name = name_of(source) or "An image in memory"
+    try:
+        with opened(source) as image:
+            if image.format == "JPEG" and image is not source:
+                image.draft("RGB", (short, short))
+            with BUDGET.decoding(*image.size):
+                array = np.array(upright(image, reduction(*image.size, short)))
+                if image is not source:
+                    large = image.width * image.height > LARGE
+                    image.close()  # frees its pixels now: cycles of references would keep them for a while
+                    if large:
+                        return_free_memory()
+                return array
+    except UnreadableImage:
+        raise
+    except FileNotFoundError as error:
+        raise UnreadableImage(f"{name} does not exist") from error
+    except Exception as error:  # a decoder may raise anything for a broken file, and it concerns this image only
+        raise UnreadableImage(f"{name} cannot be opened as an image ({error})") from error
+
+
+def read_squashed(source: ImageSource, size: int) -> np.ndarray:
+    """A whole image squashed to a square [S, S, 3], by Pillow: within one level of `images.decoding`."""
+    from PIL import Image
+
+    array = read_image(source, size)
+    if array.shape[:2] == (size, size):
+        return array
+    return np.asarray(Image.fromarray(array).resize((size, size), Image.Resampling.BILINEAR))
+
+
+def reduction(width: int, height: int, short: int) -> int:
+    """How many pixels a side become one: 1 for usual images, and at least twice `short` remain of a large one."""
+    return max(1, min(width, height) // (2 * short)) if width * height > LARGE else 1

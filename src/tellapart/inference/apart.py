@@ -1,0 +1,86 @@
+"""True captions that tell images apart from their neighbours: the searches, the choice, and what is said about it.
+
+The same for every captioner and matcher: they give `Captions` and scores as arrays (see `telling_apart`).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from tellapart.inference.generated import GeneratedCaptions, new_words, with_confidence
+from tellapart.inference.judging import Judging, Surroundings
+from tellapart.inference.light.decoded import Captions
+from tellapart.inference.proposals import join_proposals, replaced
+from tellapart.inference.telling_apart import STRENGTHS, Choice, choose, differing_words, guide
+from tellapart.text.vocabulary import Vocabulary
+
+
+class Searches(Protocol):
+    """A captioner's searches for captions of some images."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Its words."""
+        ...
+
+    def plain(self) -> Captions:
+        """The likeliest caption of each image."""
+        ...
+
+    def guided(self, rows: np.ndarray, preferred: np.ndarray | None, beam: int) -> Captions:
+        """All captions of a beam of these images, without repeated pairs of words; preferred: a guide [rows, V]."""
+        ...
+
+
+def captions_apart(
+    searches: Searches, judge: Judging, around: Surroundings, beam: int, weight: float
+) -> GeneratedCaptions:
+    """A caption of each image that tells it apart, scored by a judge."""
+    evidence = judge.evidence
+    plain, decoded, choice = _searched(searches, judge, around, beam, weight)
+    texts, likeliest = ([searches.vocabulary.decode(row) for row in part.tokens.tolist()] for part in (decoded, plain))
+    confused = [row.nonzero()[0].tolist() for row in choice.confused]
+    everyone = list(range(around.neighbours.shape[1]))
+    if evidence is None:
+        differing = [new_words(text, old, everyone, some) for text, old, some in zip(texts, likeliest, confused)]
+    else:
+        vectors = judge.image_vectors(around.among)[around.neighbours]  # [I, M, E]
+        own = judge.image_vectors(around.own)
+        differing = [differing_words(evidence, *one) for one in zip(texts, own, vectors)]
+    generated = GeneratedCaptions(
+        texts,
+        decoded,
+        decoded.log_probability.tolist(),
+        likeliest,
+        choice.posterior.tolist(),
+        distinct=choice.distinct.tolist(),
+        differing=differing,
+        confused=confused,
+    )
+    return with_confidence(generated, judge, around.own)
+
+
+def _searched(
+    searches: Searches, judge: Judging, around: Surroundings, beam: int, weight: float
+) -> tuple[Captions, Captions, Choice]:
+    """The plain captions, the chosen ones, and the choice; a stronger search follows where the first fails."""
+    evidence, plain = judge.evidence, searches.plain()
+    decoded = plain
+    choice: Choice | None = None
+    rows = np.arange(len(plain))  # images that nothing sets apart so far
+    for strength in STRENGTHS if evidence is not None else STRENGTHS[:1]:
+        near = around.select(rows)
+        preferred = None if evidence is None else strength * guide(evidence, judge, near, searches.vocabulary)
+        searched = searches.guided(rows, preferred, beam)
+        proposals = join_proposals([plain.select(rows), searched], len(rows), searches.vocabulary)
+        found = choose(proposals, judge, near, weight, evidence)
+        better = np.ones_like(found.distinct) if choice is None else found.distinct
+        decoded = replaced(decoded, rows[better], proposals.select(found.chosen).select(better))
+        choice = found if choice is None else choice.replaced(rows[better], found.select(better))
+        rows = (~choice.distinct).nonzero()[0]
+        if not len(rows):
+            break
+    assert choice is not None
+    return plain, decoded, choice

@@ -1,0 +1,54 @@
+"""Generated captions with what is known about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tellapart.inference.confidence import confidences
+from tellapart.inference.judging import Encodings, Judging
+from tellapart.inference.light.decoded import Captions
+from tellapart.text.function_words import content_words
+
+MAX_WORDS = 20
+BEAM, DISTINCTIVE_BEAM, GUIDED_BEAM = 3, 10, 10
+
+
+@dataclass(frozen=True)
+class GeneratedCaptions:
+    """One caption per image; `decoded` has the attention of its words."""
+
+    texts: list[str]
+    decoded: Captions  # [I] rows
+    log_probability: list[float]
+    """ln p(caption | image)."""
+    likeliest: list[str] | None = None
+    """The likeliest captions, if distinctive ones were generated."""
+    posterior: list[float] | None = None
+    """p(image | caption) among the image and its neighbours, 0 … 1."""
+    distinct: list[bool] | None = None
+    """Whether each caption fits its image better than every neighbour."""
+    differing: list[dict[str, list[int]]] | None = None
+    """Words that set an image apart, each with the neighbours (places among its own) that show less of it."""
+    confused: list[list[int]] | None = None
+    """Neighbours (places among an image's own) that the caption fits at least as well."""
+    confidence: list[float] | None = None
+    """Probability that each caption is true; None for models that it was not calibrated for."""
+    sure: list[bool] | None = None
+    """Whether the confidence reaches its threshold."""
+
+
+def with_confidence(captions: GeneratedCaptions, judge: Judging, own: Encodings) -> GeneratedCaptions:
+    """The same captions with their confidence, if it was calibrated for the judge; own: its encodings of the images."""
+    if judge.evidence is None:
+        return captions
+    images, chance = judge.image_vectors(own), captions.decoded.log_probability
+    found = confidences(judge, judge.evidence, captions.texts, chance, images)
+    threshold = judge.evidence.settings["sure"]
+    return replace(captions, confidence=found, sure=[value >= threshold for value in found])
+
+
+def new_words(text: str, plain: str, neighbours: list[int], confused: list[int]) -> dict[str, list[int]]:
+    """The content words that the plain caption lacks, each with the neighbours that the caption does not fit."""
+    others = [place for place in neighbours if place not in confused]
+    new = dict.fromkeys(word for word in content_words(text.split()) if word not in plain.split())
+    return {word: others for word in new} if others else {}

@@ -1,0 +1,69 @@
+"""What choosing captions needs of a matcher: its vectors and scores as arrays, whatever computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from tellapart.inference.word_evidence import WordEvidence
+
+
+class Encodings(Protocol):
+    """Images as a judge encodes them."""
+
+    def __len__(self) -> int: ...
+
+    def select(self, index: Any) -> Any:
+        """Some of them, in the given order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Encodings that are one vector each."""
+
+    vectors: np.ndarray  # [N, E]
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def select(self, index: np.ndarray) -> Vectors:
+        """Some of them, in the given order."""
+        return Vectors(self.vectors[index])
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Images and their neighbours, as the judge encodes them."""
+
+    own: Encodings  # [I]
+    among: Encodings  # [A]
+    neighbours: np.ndarray  # [I, M] rows of `among`
+
+    def select(self, rows: np.ndarray) -> Surroundings:
+        """Those of some images."""
+        return Surroundings(self.own.select(rows), self.among, self.neighbours[rows])
+
+
+class Judging(Protocol):
+    """A matcher that judges captions."""
+
+    @property
+    def evidence(self) -> WordEvidence | None:
+        """What the matcher sees of words; None for a matcher that it was not fitted for."""
+        ...
+
+    def caption_vectors(self, captions: Sequence[str]) -> np.ndarray:
+        """Vectors of captions [C, E]."""
+        ...
+
+    def image_vectors(self, images: Encodings) -> np.ndarray:
+        """The vectors of encoded images [N, E]."""
+        ...
+
+    def caption_scores(self, captions: Sequence[str], around: Surroundings) -> tuple[np.ndarray, np.ndarray]:
+        """Scores over temperature of captions with the images [I, C], and with those around them [A, C]."""
+        ...
