@@ -13,6 +13,7 @@ from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.models.inputs import ModelInputs
+from tellapart.objectives.caption_judge import CaptionJudge
 from tellapart.text.vocabulary import Vocabulary
 
 
@@ -31,6 +32,9 @@ class Context:
     """Finished models of this recipe's earlier stages, by stage name; `previous` is the last one."""
     load_run: Callable[[str], tuple[nn.Module, Vocabulary]] | None = None
     """Opens a run folder; the training layer provides it, so that objectives need not know run folders."""
+
+    load_judge: Callable[[str], CaptionJudge] | None = None
+    """Opens a matcher that judges captions as text; the training layer provides it."""
 
     def model(self, name: str) -> nn.Module:
         """A frozen model in eval mode: an earlier stage by name, or a run folder by path.

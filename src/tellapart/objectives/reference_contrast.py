@@ -26,7 +26,8 @@ class ReferenceContrastLearning:
     """CL: true pairs become likelier than under a frozen reference, mismatched pairs less likely (Eqs. 7-10)."""
 
     reference: str = "previous"
-    """An earlier stage's name or a run folder: any captioner with the same vocabulary. To replace the reference by the
+    """An earlier stage's name, a run folder, or `start` (the model as the stage begins): any captioner with the same
+    vocabulary. To replace the reference by the
     best target, add a stage whose reference is the stage before it."""
     rounds: int = 5
     """K: mismatched images drawn per image at each step."""

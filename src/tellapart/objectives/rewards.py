@@ -1,4 +1,4 @@
-"""Rewards of sampled captions: a weighted sum of CIDEr-D, BLEU-4 and a matcher's score.
+"""Rewards of sampled captions: a weighted sum of CIDEr-D, BLEU-4, a matcher's score and self-retrieval.
 
 Eq. 19 of the grounded captioning paper. Words are compared as ids, and END is a word: without it about a third of the
 captions learn to end in "with a".
@@ -6,7 +6,7 @@ captions learn to end in "with a".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -14,10 +14,11 @@ from torch import Tensor
 from tellapart.core.errors import InputError
 from tellapart.core.protocols import Matcher
 from tellapart.core.types import Batch, Texts
-from tellapart.data.sampling import split_rows
+from tellapart.data.sampling import LATER, split_rows
 from tellapart.data.usual_nouns import usual_nouns
 from tellapart.metrics.captions.token_reward import TokenBleu, TokenCider
 from tellapart.models.decoding import with_start
+from tellapart.objectives.caption_judge import CaptionJudge
 from tellapart.objectives.context import Context
 from tellapart.text.vocabulary import PAD
 
@@ -34,6 +35,11 @@ class Rewards:
     """An earlier stage's name or a run folder of a matcher with the same vocabulary and features; empty: none."""
     matching: float = 1.0
     """Weight of the matcher's score of caption and image; lambda_2 of the paper."""
+    judge: str = field(default="", metadata=LATER)
+    """A matcher that reads captions as text, with its own words and features: bundled:matcher, a run folder, or
+    hf:FOLDER; empty: none."""
+    retrieval: float = field(default=1.0, metadata=LATER)
+    """Weight of self-retrieval: p(image | caption) by the judge among the images of the batch."""
 
     def build(self, context: Context) -> CaptionReward:
         """The function that computes the rewards."""
@@ -64,6 +70,12 @@ class CaptionReward:
             if not isinstance(matcher, Matcher):
                 raise InputError(f"'{config.matcher}' is not a matcher, so its score cannot be a reward.")
             self.matcher = matcher
+        self.vocabulary = context.inputs.vocabulary
+        self.judge: CaptionJudge | None = None
+        if config.judge:
+            if context.load_judge is None:
+                raise InputError(f"The judge '{config.judge}' can only be opened in training.")
+            self.judge = context.load_judge(config.judge)
 
     @torch.no_grad()
     def __call__(self, tokens: Tensor, batch: Batch, owner: Tensor) -> Tensor:
@@ -78,6 +90,9 @@ class CaptionReward:
             total += self.config.bleu * self.bleu.reward(tokens, images).to(total)
         if self.matcher is not None:
             total += self.config.matching * match(self.matcher, tokens, batch, owner, self.nouns).to(total)
+        if self.judge is not None:
+            captions = [self.vocabulary.decode(row) for row in tokens.tolist()]
+            total += self.config.retrieval * self.judge.posterior(batch.image_rows, captions, owner).to(total)
         return total
 
 

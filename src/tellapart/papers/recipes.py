@@ -15,6 +15,7 @@ from tellapart.papers.ours import (
     decoder_recipes,
     matcher_recipes,
     photo_recipes,
+    pretrained,
     scan_recipes,
 )
 from tellapart.papers.r2m import recipes as r2m
@@ -38,6 +39,7 @@ RECIPES: dict[str, Recipe] = {
         bundled_recipes,
         photo_recipes,
         decoder_recipes,
+        pretrained,
     )
     for recipe in module.RECIPES
 }

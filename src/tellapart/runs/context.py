@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
 from tellapart.core.errors import InputError, Step
+from tellapart.core.protocols import Matcher
 from tellapart.data.batches import Batches
 from tellapart.data.device_pixels import DevicePixels, keep_on_device
 from tellapart.data.feature_store import FeatureStore
@@ -22,8 +22,11 @@ from tellapart.data.squares import stored_side
 from tellapart.images.own_processor import OwnProcessor
 from tellapart.models.hub.reading import OwnReading
 from tellapart.models.inputs import ModelInputs
+from tellapart.objectives.caption_judge import CaptionJudge
 from tellapart.objectives.context import Context
+from tellapart.runs.bundled import run_name
 from tellapart.runs.run import Run, inputs_for, open_run
+from tellapart.runs.texts import as_texts
 from tellapart.text.vocabulary import Vocabulary
 
 
@@ -58,14 +61,11 @@ class ContextBuilder:
     """Images on the device by side; all contexts share them."""
     processor: OwnProcessor | None = None
     """The image processor of the model, for images that are not squashed."""
-    assets: Path | None = None
-    """The run's folder with the configuration, tokenizer and processor of its pretrained model."""
 
     def context(self, sampling: Sampling) -> Context:
         """The context of a stage that learns; its objective may open other runs."""
         features = self.seen if self.store is None else {**self.store.facts, "rows": self.store.most_rows}
         inputs = inputs_for(self.pack.vocabulary, features, load_pretrained=True)
-        inputs = replace(inputs, assets=self.assets)
         return self._context(sampling, inputs, self._load_run)
 
     def evaluation_context(self, sampling: Sampling, inputs: ModelInputs) -> Context:
@@ -100,6 +100,7 @@ class ContextBuilder:
             train_split=sampling.split,
             models=self.models,
             load_run=load_run,
+            load_judge=self._load_judge,
         )
 
     def _squares(self, sampling: Sampling) -> DevicePixels | None:
@@ -117,6 +118,9 @@ class ContextBuilder:
         if self.processor is None or not sampling.pixels or sampling.squash:
             return None
         return OwnImages(self.pack, self.processor)
+
+    def _load_judge(self, name: str) -> CaptionJudge:
+        return open_caption_judge(name, self.pack, self.device)
 
     def _load_run(self, name: str) -> tuple[nn.Module, Vocabulary]:
         run = open_run(name, device=self.device)
@@ -149,6 +153,22 @@ def pixel_batches(run: Run, pack: Pack, device: torch.device | str = "cpu") -> B
     builder = ContextBuilder(pack, None, torch.device(device), processor=processor_of(run))
     inputs = inputs_for(run.vocabulary, run.data.get("vision"), load_pretrained=False)
     return builder.evaluation_context(run.last_stage.sampling, inputs).batches
+
+
+def open_caption_judge(name: str, pack: Pack, device: torch.device | str = "cpu") -> CaptionJudge:
+    """A frozen matcher that judges captions of a pack's images; it may have other words and other features."""
+    run = open_run(run_name(name, "matcher"), device=device)
+    if not isinstance(run.model, Matcher):
+        raise InputError(f"'{name}' is not a matcher, so it cannot judge captions.")
+    if run.data["features"] is None:
+        batches = pixel_batches(run, pack, device)
+    else:
+        batches = Batches(pack, store_like(run, run.data["features"], pack, None), (), torch.device(device))
+    return CaptionJudge(
+        run.model.requires_grad_(False),
+        batches.images,
+        lambda captions: as_texts(run, captions, device, allow_unknown=True),
+    )
 
 
 def store_like(run: Run, trained_on: dict[str, Any], pack: Pack, name: str | None) -> FeatureStore:

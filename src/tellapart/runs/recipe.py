@@ -7,6 +7,7 @@ from typing import Any
 
 from tellapart.core.fields import renamed
 from tellapart.data.sampling import LATER, Sampling
+from tellapart.models.layers.lora import Lora
 from tellapart.models.vision import Vision
 
 
@@ -92,6 +93,9 @@ class Stage:
     vision: Vision | None = field(default=None, metadata=LATER)
     """A backbone that learns with the model, which then reads pixels; None: features on disk. Stages that continue with
     a model see as it does."""
+    lora: Lora | None = field(default=None, metadata=LATER)
+    """Low-rank adapters that learn in place of the model; they are added to its weights when the stage ends, and stored
+    in RUN/adapters too. None: the whole model learns."""
 
 
 DESCRIPTION = ("name", "paper", "about", "expected")

@@ -11,7 +11,7 @@ import torch
 from tellapart.core.errors import InputError
 from tellapart.images.folders import file_inside
 from tellapart.inference.matching import PhotoMatcher
-from tellapart.inference.texts import as_texts
+from tellapart.runs.texts import as_texts
 from tellapart.models.matchers.ensemble import average_scores
 from tellapart.search.query import Found
 

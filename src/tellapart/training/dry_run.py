@@ -6,6 +6,7 @@ is then known at once, and not only after the stages before it.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection
 
 import torch
@@ -38,6 +39,8 @@ def dry_run(recipe: Recipe, chosen: Collection[str], left: Collection[str], buil
             earlier = [(other, builder.context(other.sampling)) for other in validating_stages(recipe, index)]
             earlier_losses(earlier, model, context.device)
             freeze(model, stage.frozen)
+            if getattr(stage.objective, "reference", "") == "start":
+                models["start"] = copy.deepcopy(model).eval()
             objective: nn.Module = stage.objective.build(model, context).to(context.device)
             build_optimiser(stage.optimiser, objective)
             batch = make_batch(context.batches, draw_few(context.pack, stage.sampling))

@@ -22,7 +22,12 @@ from tellapart.core.errors import InputError
 from tellapart.core.progress import Progress
 from tellapart.data.feature_choice import choose_features
 from tellapart.data.open_packs import open_pack
+from tellapart.data.own_text import with_own_text
+from tellapart.models.hub.source import is_hub
+from tellapart.models.layers.lora import add_lora, merge_lora
+from tellapart.runs.adapters import save_adapters, source_of
 from tellapart.runs.context import ContextBuilder, PixelSettings
+from tellapart.runs.hub_recipe import own_reading, with_hub_model, with_own_pixels
 from tellapart.runs.on_pixels import resolved
 from tellapart.runs.overrides import override
 from tellapart.runs.recipe import Recipe
@@ -53,6 +58,8 @@ from tellapart.training.stage_dependencies import chosen_stages, finished_stages
 from tellapart.training.start_from_run import check_start, started_from
 from tellapart.training.validation import earlier_losses, validating_stages
 
+START = "start"
+"""As a reference: the model as the stage begins."""
 REPLAYED_WIDTH = 4
 """Captions are padded to a multiple of this many tokens where steps are replayed: few widths, few recordings."""
 
@@ -144,8 +151,17 @@ def _stage_model(plan: _Plan, index: int, position: Position, checkpoint: Path |
         load_weights(model, weights)
         best.unlink(missing_ok=True)  # left behind where training was killed just before removing it
         return model
+    if stage.lora is not None:
+        add_lora(model, stage.lora)
+        model.to(context.device)
+    if getattr(stage.objective, "reference", "") == START:
+        plan.builder.models[START] = copy.deepcopy(model).eval()
     model = train_stage(stage, model, context, _runtime(plan, index, model, outputs), position, checkpoint)
     barrier()  # every process has read the best weights before they are removed
+    if group().is_main:
+        if stage.lora is not None:
+            save_adapters(model, stage.lora, out / "adapters" / stage.name, source_of(stage))
+    merge_lora(model)
     if group().is_main:
         save_weights(model, weights)
         best.unlink(missing_ok=True)
@@ -158,15 +174,20 @@ def _checked(recipe: Recipe, settings: TrainSettings, device: torch.device) -> _
     pack = open_pack(settings.data)
     recipe = override(recipe, settings.set)
     chosen = chosen_stages(recipe, settings.stages)
-    if settings.start:
+    if is_hub(settings.start):
+        recipe = with_hub_model(recipe, settings.start, chosen)
+    elif settings.start:
         recipe = started_from(recipe, settings.start, chosen)
-    recipe = resolved(with_described_model(recipe))
+    recipe = with_own_pixels(resolved(with_described_model(recipe)))
+    reading = own_reading(recipe)
+    if reading is not None:
+        pack = with_own_text(pack, reading.vocabulary)
     check_recipe(recipe, pack)
     store = choose_features(pack, recipe.features, settings.features)
     if store is not None:
         check_features(recipe, pack, store)
     check_pixels(recipe, pack)
-    if settings.start:
+    if settings.start and not is_hub(settings.start):
         check_start(settings.start, pack, store, sees_pixels=any(stage.sampling.pixels for stage in recipe.stages))
     check_folder(recipe, settings.out, settings.resume)
     if settings.base is not None:
@@ -181,6 +202,7 @@ def _checked(recipe: Recipe, settings: TrainSettings, device: torch.device) -> _
         width_multiple,
         seen=seen if store is None else None,
         pixels=PixelSettings(settings.pixels, _processes(settings, device)),
+        processor=None if reading is None else reading.processor,
     )
     return _Plan(recipe, chosen, settings, builder)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,13 +10,11 @@ from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
 from tellapart.core.types import Forced, Images, State, Step
-from tellapart.data.sampling import LATER
 from tellapart.models.captioners.teacher_forcing import HiddenSequence
 from tellapart.models.hub.decoders import FAMILIES, Read, patch_boxes, patches
 from tellapart.models.hub.reading import OwnReading, open_reading
 from tellapart.models.hub.source import open_weights, read_config, transformers
 from tellapart.models.inputs import ModelInputs
-from tellapart.models.layers.lora import ATTENTION, add_lora, learn_adapters_only
 from tellapart.text.model_tokenizer import SHIFT
 from tellapart.text.vocabulary import END, PAD, START
 
@@ -56,14 +54,6 @@ class PretrainedCaptionerModel(nn.Module):
             mean, std = found.mean, found.std
         self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1), persistent=False)
         self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1), persistent=False)
-        self.lora = config.lora
-        if config.lora:
-            add_lora(self.model, config.lora, config.lora_alpha or float(config.lora), config.lora_layers)
-
-    def choose_learning(self) -> None:
-        """Freeze the model where only adapters learn."""
-        if self.lora:
-            learn_adapters_only(self.model)
 
     def rows(self, images: Images) -> Tensor:
         """Rows [I, R, D] of the image encoder."""
@@ -143,12 +133,6 @@ class PretrainedCaptioner:
 
     source: str = "Salesforce/blip-image-captioning-base"
     """Folder or hub name. A run stores what it needs to be opened without it."""
-    lora: int = field(default=0, metadata=LATER)
-    """Rank of low-rank adapters (LoRA), which then learn alone; 0: the whole model learns."""
-    lora_alpha: float = field(default=0.0, metadata=LATER)
-    """Adapters are scaled by lora_alpha / lora; 0: by one."""
-    lora_layers: tuple[str, ...] = field(default=ATTENTION, metadata=LATER)
-    """Last names of the linear layers to adapt."""
 
     def build(self, inputs: ModelInputs) -> PretrainedCaptionerModel:
         """The model, with random or pretrained weights."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,25 @@ from tellapart.core.errors import InputError
 
 ATTENTION = ("q_proj", "k_proj", "v_proj", "out_proj", "query", "key", "value", "qkv", "c_attn", "projection")
 """Names of the layers that are adapted by default: the attention of CLIP, SigLIP, BERT, BLIP, ViT, GIT and GPT-2."""
+
+
+@dataclass(frozen=True)
+class Lora:
+    """Which layers learn by low-rank adapters, while the rest of the model is frozen."""
+
+    rank: int = 8
+    """Rank of an adapter."""
+    alpha: float = 0.0
+    """Adapters are scaled by alpha / rank; 0: by one."""
+    layers: tuple[str, ...] = ATTENTION
+    """Last names of the linear layers to adapt."""
+    also: tuple[str, ...] = ("image_head", "text_head")
+    """Prefixes of parameter names that learn as a whole."""
+
+    @property
+    def scaled_by(self) -> float:
+        """alpha, spelled out."""
+        return self.alpha or float(self.rank)
 
 
 class LoraLinear(nn.Module):
@@ -72,28 +92,28 @@ class LoraLinear(nn.Module):
         return self.base
 
 
-def add_lora(model: nn.Module, rank: int, alpha: float, targets: Sequence[str] = ATTENTION) -> list[str]:
-    """Freeze a model and adapt its linear layers whose last name is among `targets`; returns their names."""
-    if rank < 1:
-        raise InputError(f"lora={rank}: the rank of an adapter is at least 1.")
+def add_lora(model: nn.Module, lora: Lora) -> list[str]:
+    """Freeze a model and adapt its linear layers of these names, which are returned."""
+    if lora.rank < 1:
+        raise InputError(f"lora.rank={lora.rank}: the rank of an adapter is at least 1.")
     model.requires_grad_(False)
-    names = [name for name, module in model.named_modules() if name.split(".")[-1] in targets and _is_linear(module)]
+    for name, parameter in model.named_parameters():
+        if any(name == part or name.startswith(f"{part}.") for part in lora.also):
+            parameter.requires_grad_(True)
+    names = linear_layers(model, lora.layers)
     if not names:
         raise InputError(
-            f"{type(model).__name__} has no linear layer called {', '.join(targets)}; name others with lora_layers."
+            f"{type(model).__name__} has no linear layer called {', '.join(lora.layers)}; name others with lora.layers."
         )
     for name in names:
         parent, last = _parent(model, name)
-        setattr(parent, last, LoraLinear(getattr(parent, last), rank, alpha))
+        setattr(parent, last, LoraLinear(getattr(parent, last), lora.rank, lora.scaled_by))
     return names
 
 
-def learn_adapters_only(model: nn.Module) -> None:
-    """Freeze everything but the adapters."""
-    model.requires_grad_(False)
-    for module in adapters(model).values():
-        module.lora_A.requires_grad_(True)
-        module.lora_B.requires_grad_(True)
+def linear_layers(model: nn.Module, last_names: Sequence[str]) -> list[str]:
+    """Names of the linear layers whose last name is one of these."""
+    return [name for name, module in model.named_modules() if name.split(".")[-1] in last_names and _is_linear(module)]
 
 
 def adapters(model: nn.Module) -> dict[str, LoraLinear]:

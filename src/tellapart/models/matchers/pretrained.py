@@ -17,7 +17,6 @@ from tellapart.models.hub.reading import OwnReading, open_reading
 from tellapart.models.hub.source import open_weights, read_config, role_of, transformers
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.layers.convse_heads import convse_heads
-from tellapart.models.layers.lora import ATTENTION, add_lora, learn_adapters_only
 from tellapart.models.matchers.scores import cosine, unit
 
 FULL_LENGTH = 64
@@ -60,14 +59,6 @@ class PretrainedModel(nn.Module):
         self.text_head: nn.Module = nn.Identity()
         if config.heads:
             self.image_head, self.text_head = convse_heads(self.width, config.heads, self.width, config.heads_start)
-        self.lora = config.lora
-        if config.lora:
-            add_lora(self.model, config.lora, config.lora_alpha or float(config.lora), config.lora_layers)
-
-    def choose_learning(self) -> None:
-        """Freeze the model where only adapters learn; heads learn always."""
-        if self.lora:
-            learn_adapters_only(self.model)
 
     def tower(self, images: Images) -> Tensor:
         """The vision tower's pooled outputs [I, H], before the projection."""
@@ -180,12 +171,6 @@ class Pretrained:
     """Hidden width of ConVSE's projection heads on both sides; 0: no heads."""
     heads_start: str = field(default="identity", metadata=LATER)
     """First weights of the heads: identity (`heads` must be twice the embedding), shared or independent."""
-    lora: int = field(default=0, metadata=LATER)
-    """Rank of low-rank adapters (LoRA), which then learn alone; 0: the whole model learns."""
-    lora_alpha: float = field(default=0.0, metadata=LATER)
-    """Adapters are scaled by lora_alpha / lora; 0: by one."""
-    lora_layers: tuple[str, ...] = field(default=ATTENTION, metadata=LATER)
-    """Last names of the linear layers to adapt."""
 
     def build(self, inputs: ModelInputs) -> PretrainedModel:
         """The model, with random or pretrained weights."""

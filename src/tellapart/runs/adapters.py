@@ -1,0 +1,51 @@
+"""Low-rank adapters as files that `peft` opens: adapter_config.json and adapter_model.safetensors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import save_file
+from torch import nn
+
+from tellapart.core.files import atomic_folder, write_json
+from tellapart.models.layers.lora import Lora, adapters
+from tellapart.runs.recipe import Stage
+
+INSIDE = "model."
+"""A wrapper of transformers' models holds them under this name, which peft does not know."""
+
+
+def save_adapters(model: nn.Module, lora: Lora, folder: Path, base: str) -> None:
+    """Write the adapters of a model; base: the folder or name of the model that they belong to."""
+    weights = {}
+    for name, layer in adapters(model).items():
+        for part in ("lora_A", "lora_B"):
+            key = f"base_model.model.{name.removeprefix(INSIDE)}.{part}.weight"
+            weights[key] = getattr(layer, part).weight.detach().cpu().contiguous().clone()
+    with atomic_folder(folder) as partial:
+        save_file(weights, partial / "adapter_model.safetensors", metadata={"format": "pt"})
+        write_json(partial / "adapter_config.json", adapter_config(model, lora, base))
+
+
+def adapter_config(model: nn.Module, lora: Lora, base: str) -> dict[str, Any]:
+    """What peft needs to know of the adapters."""
+    names = sorted(name.removeprefix(INSIDE) for name in adapters(model))
+    transposed = any(layer.transposed for layer in adapters(model).values())
+    return {
+        "peft_type": "LORA",
+        "base_model_name_or_path": base,
+        "r": lora.rank,
+        "lora_alpha": lora.scaled_by,
+        "lora_dropout": 0.0,
+        "target_modules": names,
+        "bias": "none",
+        "fan_in_fan_out": transposed,
+        "task_type": None,
+        "inference_mode": True,
+    }
+
+
+def source_of(stage: Stage) -> str:
+    """Where the model of a stage came from."""
+    return str(getattr(stage.model, "source", "") or stage.start)

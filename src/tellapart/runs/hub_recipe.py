@@ -1,0 +1,73 @@
+"""Recipes on models of `transformers`: any recipe's objectives, with the model of `hf:FOLDER_OR_NAME`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from tellapart.core.errors import InputError
+from tellapart.data.feature_choice import NO_FEATURES
+from tellapart.models.captioners import CAPTIONERS
+from tellapart.models.hub.reading import OwnReading
+from tellapart.models.matchers import MATCHERS
+from tellapart.models.matchers.pretrained import size_of
+from tellapart.runs.hub_run import hub_model
+from tellapart.runs.recipe import Recipe, Stage
+
+
+def is_own(model: Any) -> bool:
+    """Whether a stage's model is one of transformers, which has its own tokenizer and processor."""
+    return hasattr(model, "configuration")
+
+
+def with_hub_model(recipe: Recipe, source: str, chosen: Collection[str]) -> Recipe:
+    """The recipe with the model of `hf:FOLDER_OR_NAME` in its first stage; it then reads pixels."""
+    first, *later = recipe.stages
+    if first.name not in chosen:
+        raise InputError(f"`start` sets the model of the first stage, '{first.name}', which is not among `stages`.")
+    found = hub_model(source)
+    if not hasattr(found, "build") or type(found) not in (*MATCHERS.values(), *CAPTIONERS.values()):
+        raise InputError(f"'{source}' is a chat model, which is used as it is; train BLIP, GIT or ViT-GPT2.")
+    if type(first.model) is type(found):
+        found = replace(first.model, source=found.source)
+    elif (type(first.model) in MATCHERS.values()) != (type(found) in MATCHERS.values()):
+        kinds = ("captioner", "matcher")
+        theirs, ours = (kinds[type(one) in MATCHERS.values()] for one in (found, first.model))
+        raise InputError(f"'{source}' is a {theirs}, but the recipe '{recipe.name}' trains a {ours}.")
+    return replace(
+        recipe, stages=(replace(first, model=found, start="fresh", vision=None), *later), features=NO_FEATURES
+    )
+
+
+def own_reading(recipe: Recipe) -> OwnReading | None:
+    """The tokenizer and processor of the recipe's model; None where its models read words of the pack.
+
+    All models of one recipe read the same text.
+    """
+    models = [stage.model for stage in recipe.stages if stage.model is not None]
+    own = [model for model in models if is_own(model)]
+    if not own:
+        return None
+    if len(own) < len(models):
+        raise InputError("A recipe cannot mix models of transformers with others: they read different words.")
+    reading = own[0].reading()
+    if any(model.reading().vocabulary.words != reading.vocabulary.words for model in own[1:]):
+        raise InputError("The models of this recipe have different tokenizers; train them in separate runs.")
+    assert isinstance(reading, OwnReading)
+    return reading
+
+
+def with_own_pixels(recipe: Recipe) -> Recipe:
+    """The recipe whose stages read images of the size that its model of transformers reads."""
+    own = next((stage.model for stage in recipe.stages if is_own(stage.model)), None)
+    if own is None or recipe.features != NO_FEATURES:
+        return recipe
+    side = size_of(own.reading(), own.configuration())
+    return replace(recipe, stages=tuple(_with_pixels(stage, side) for stage in recipe.stages))
+
+
+def _with_pixels(stage: Stage, side: int) -> Stage:
+    if stage.sampling.pixels or stage.sampling.what == "texts":
+        return stage
+    return replace(stage, sampling=replace(stage.sampling, pixels=side))

@@ -1,0 +1,138 @@
+"""The papers' methods on tiny pretrained models: every recipe runs, adapters learn alone, runs open by themselves."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import tellapart as ta
+from photo_world import draw_photos
+from tellapart.cli.prepare import PrepareOptions, prepare
+from tellapart.data.pack import Pack
+from tellapart.models.layers.lora import ATTENTION, Lora, LoraLinear, adapters, add_lora, merge_lora
+from tellapart.papers.recipes import find_recipe
+from tellapart.runs.run import open_run
+from tellapart.training.settings import TrainSettings
+from tellapart.training.train import train_recipe
+
+transformers = pytest.importorskip("transformers")
+Hub = Callable[[str], Path]
+SHORT = ("train.epochs=1", "train.sampling.batch=4", "train.sampling.steps=2", "train.lora.rank=2")
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve drawn photos with captions and made-up sentence targets."""
+    folder = tmp_path_factory.mktemp("world")
+    draw_photos(folder / "photos")
+    prepare(PrepareOptions(str(folder / "photos"), folder / "pack", min_count=1, nouns=False))
+    opened = Pack(folder / "pack")
+    targets = np.random.default_rng(0).standard_normal((len(opened.captions), 6)).astype(np.float32)
+    opened.save_column("targets-minilm", targets, "caption")
+    return folder / "pack"
+
+
+RECIPES = [
+    ("clip-plain", "clip", ()),
+    ("clip-hard-negatives", "chinese_clip", ("train.lora=none",)),
+    ("clip-convse", "clip", ("train.model.heads=24",)),
+    ("clip-ltd", "clip", ("train.objective.hidden=8",)),
+    ("siglip-ltd", "siglip2", ("train.objective.hidden=8",)),
+    ("blip-cl", "blip", ()),
+    ("blip-cl", "git", ()),
+    ("blip-scst-self-retrieval", "vit_gpt2", ("train.objective.rewards.judge=hf:JUDGE",)),
+    ("vse++", "clip", ()),
+]
+
+
+@pytest.mark.parametrize(("name", "family", "changes"), RECIPES)
+def test_a_recipe_tunes_a_pretrained_model(
+    hub: Hub, pack: Path, tmp_path: Path, name: str, family: str, changes: tuple[str, ...]
+) -> None:
+    source, out = tmp_path / "source", tmp_path / "run"
+    shutil.copytree(hub(family), source)
+    stage = find_recipe(name).stages[0].name
+    short = tuple(one.replace("train.", f"{stage}.", 1) for one in SHORT)
+    changes = tuple(change.replace("JUDGE", str(hub("clip"))) for change in changes)
+    train_recipe(find_recipe(name), TrainSettings(pack, out, start=f"hf:{source}", set=(*short, *changes)))
+    before = load_file(source / "model.safetensors")
+    shutil.rmtree(source)  # a run alone rebuilds its model
+    run = open_run(out)
+    after = {key.removeprefix("model."): value for key, value in run.model.state_dict().items()}
+    changed = [key for key, value in before.items() if key in after and not torch.equal(value, after[key])]
+    assert changed, "something has learned"
+    if "train.lora=none" not in changes:
+        assert all(key.split(".")[-2] in ATTENTION for key in changed), "only adapted layers have learned"
+    if family in ("clip", "siglip2", "chinese_clip"):
+        assert ta.load_matcher(out, device="cpu").encode_texts("a zebra").shape == (1, run.model.width)
+    else:
+        assert isinstance(ta.load_captioner(out, device="cpu").caption(np.zeros((20, 20, 3), np.uint8), beam=1).text, str)
+
+
+def test_training_repeats_bit_for_bit(hub: Hub, pack: Path, tmp_path: Path) -> None:
+    recipe, start = find_recipe("clip-plain"), f"hf:{hub('clip')}"
+    whole = (*SHORT, "train.epochs=2")
+    train_recipe(recipe, TrainSettings(pack, tmp_path / "whole", start=start, set=whole))
+    again = train_recipe(recipe, TrainSettings(pack, tmp_path / "whole", start=start, set=whole, resume=True))
+    other = train_recipe(recipe, TrainSettings(pack, tmp_path / "other", start=start, set=whole))
+    for key, value in again.model.state_dict().items():
+        assert torch.equal(value, other.model.state_dict()[key]), key
+
+
+def test_an_adapter_starts_at_zero_and_merges(hub: Hub) -> None:
+    """Before training nothing changes; W + (alpha / r) B A afterwards, computed by hand."""
+    layer = torch.nn.Linear(3, 2)
+    values = torch.randn(5, 3)
+    expected = layer(values)
+    adapted = LoraLinear(layer, rank=2, alpha=4.0)
+    torch.testing.assert_close(adapted(values), expected)
+    with torch.no_grad():
+        adapted.lora_A.weight.copy_(torch.tensor([[1.0, 0, 0], [0, 1, 0]]))
+        adapted.lora_B.weight.copy_(torch.tensor([[1.0, 0], [0, 3]]))
+    change = 2.0 * torch.stack([values[:, 0], 3 * values[:, 1]], 1)  # alpha / r = 2
+    torch.testing.assert_close(adapted(values), expected + change)
+    torch.testing.assert_close(adapted.merged()(values), expected + change)
+
+
+def test_adapters_open_in_peft(hub: Hub, pack: Path, tmp_path: Path) -> None:
+    peft = pytest.importorskip("peft")
+    start = f"hf:{hub('clip')}"
+    train_recipe(find_recipe("clip-plain"), TrainSettings(pack, tmp_path / "run", start=start, set=SHORT))
+    base = transformers.CLIPModel.from_pretrained(hub("clip"))
+    opened = peft.PeftModel.from_pretrained(base, str(tmp_path / "run" / "adapters" / "train")).merge_and_unload()
+    ours = open_run(tmp_path / "run").model.state_dict()
+    for key, value in opened.state_dict().items():
+        torch.testing.assert_close(value, ours[f"model.{key}"], atol=1e-6, rtol=1e-5)
+
+
+def test_unknown_layers_are_named(hub: Hub) -> None:
+    with pytest.raises(ta.InputError, match=r"no linear layer called nothing"):
+        add_lora(torch.nn.Linear(2, 2), Lora(layers=("nothing",)))
+
+
+def test_merging_leaves_no_adapters(hub: Hub) -> None:
+    model = open_run(f"hf:{hub('vit_gpt2')}").model
+    weights = {name: value.clone() for name, value in model.state_dict().items()}
+    names = add_lora(model, Lora(rank=2))
+    assert set(adapters(model)) == set(names)
+    merge_lora(model)
+    assert not adapters(model)
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(value, weights[name])
+
+
+@pytest.mark.parametrize(
+    ("recipe", "family", "words"), [("blip-cl", "clip", "is a matcher"), ("clip-ltd", "blip", "is a captioner"),
+                                    ("blip-cl", "llava", "chat model")]
+)  # fmt: skip
+def test_another_kind_of_start_is_an_error(
+    hub: Hub, pack: Path, tmp_path: Path, recipe: str, family: str, words: str
+) -> None:
+    with pytest.raises(ta.InputError, match=words):
+        train_recipe(find_recipe(recipe), TrainSettings(pack, tmp_path / "run", start=f"hf:{hub(family)}"))
