@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+import tiny_hub
 from tellapart.cli.main import main
 from tellapart.search.photo_index import open_index
 
@@ -55,6 +57,9 @@ def make_world(folder: Path) -> None:
     ):
         assert main(command.split()) == 0, command
     edit_captions(folder)
+    if importlib.util.find_spec("transformers"):
+        for name in ("clip", "blip"):
+            tiny_hub.ALL[name](folder / "models" / name)
 
 
 def write_site(folder: Path, photos: Path) -> None:

@@ -17,10 +17,10 @@ from tellapart.core import precision, progress
 from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
 from tellapart.inference.matching import load_matcher
-from tellapart.runs.texts import as_texts
 from tellapart.papers.recipes import find_recipe
 from tellapart.runs.context import context_for
 from tellapart.runs.run import open_run
+from tellapart.runs.texts import as_texts
 from tellapart.search.embedder import open_embedder
 from tellapart.search.query import Found
 from tellapart.search.rerank import rerank

@@ -72,7 +72,9 @@ def test_a_recipe_tunes_a_pretrained_model(
     if family in ("clip", "siglip2", "chinese_clip"):
         assert ta.load_matcher(out, device="cpu").encode_texts("a zebra").shape == (1, run.model.width)
     else:
-        assert isinstance(ta.load_captioner(out, device="cpu").caption(np.zeros((20, 20, 3), np.uint8), beam=1).text, str)
+        assert isinstance(
+            ta.load_captioner(out, device="cpu").caption(np.zeros((20, 20, 3), np.uint8), beam=1).text, str
+        )
 
 
 def test_training_repeats_bit_for_bit(hub: Hub, pack: Path, tmp_path: Path) -> None:

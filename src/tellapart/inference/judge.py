@@ -19,11 +19,11 @@ from tellapart.inference.feature_spec import as_needed
 from tellapart.inference.judging import Surroundings
 from tellapart.inference.matching import PhotoMatcher
 from tellapart.inference.own_extractor import spec_of
-from tellapart.runs.texts import as_texts
 from tellapart.inference.word_evidence import FOLDER, WordEvidence, read_evidence
 from tellapart.runs.bundled import MODELS, run_name
 from tellapart.runs.fingerprint import fingerprint
 from tellapart.runs.run import Run, open_run
+from tellapart.runs.texts import as_texts
 
 MatcherOrRun = PhotoMatcher | str | os.PathLike[str]
 TEMPERATURE = 0.05

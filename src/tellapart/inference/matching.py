@@ -19,11 +19,11 @@ from tellapart.images.sources import ImageInput, as_images
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import as_needed
 from tellapart.inference.own_extractor import OwnExtractor, has_own_processor, prepared, spec_of
-from tellapart.runs.texts import as_texts
 from tellapart.models.matchers.scores import unit
 from tellapart.runs.bundled import run_name
 from tellapart.runs.fingerprint import fingerprint
 from tellapart.runs.run import Run, open_run
+from tellapart.runs.texts import as_texts
 
 TEXT_BATCH = 256
 

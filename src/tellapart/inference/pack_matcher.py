@@ -17,10 +17,10 @@ from tellapart.data.batches import Batches
 from tellapart.data.pack import Pack
 from tellapart.evaluation.chunks import chunks
 from tellapart.evaluation.judged import judge_picks
-from tellapart.runs.texts import as_texts
 from tellapart.metrics.retrieval.recall import recall, thousand_folds
 from tellapart.runs.context import pixel_batches, store_like
 from tellapart.runs.run import Run, open_run
+from tellapart.runs.texts import as_texts
 
 
 @dataclass(frozen=True)

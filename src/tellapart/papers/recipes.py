@@ -17,6 +17,7 @@ from tellapart.papers.ours import (
     photo_recipes,
     pretrained,
     scan_recipes,
+    strong_start_recipes,
 )
 from tellapart.papers.r2m import recipes as r2m
 from tellapart.runs.bundled import run_folder
@@ -40,6 +41,7 @@ RECIPES: dict[str, Recipe] = {
         photo_recipes,
         decoder_recipes,
         pretrained,
+        strong_start_recipes,
     )
     for recipe in module.RECIPES
 }

@@ -20,6 +20,7 @@ from tellapart.papers.ours import (
     ltd_encoder_tables,
     ltd_tables,
     matcher_tables,
+    strong_start_tables,
 )
 from tellapart.papers.r2m import tables as r2m
 from tellapart.reproduce.table import Table
@@ -41,6 +42,7 @@ TABLES: dict[str, Table] = {
         r2m,
         captioner_tables,
         decoder_tables,
+        strong_start_tables,
     )
     for table in module.TABLES
 }

@@ -10,9 +10,10 @@ from tellapart.core.errors import InputError
 from tellapart.data.feature_choice import NO_FEATURES
 from tellapart.models.captioners import CAPTIONERS
 from tellapart.models.hub.reading import OwnReading
+from tellapart.models.hub.source import model_folder
 from tellapart.models.matchers import MATCHERS
 from tellapart.models.matchers.pretrained import size_of
-from tellapart.runs.hub_run import hub_model
+from tellapart.runs.hub_run import hub_model, is_own_folder
 from tellapart.runs.recipe import Recipe, Stage
 
 
@@ -26,6 +27,9 @@ def with_hub_model(recipe: Recipe, source: str, chosen: Collection[str]) -> Reci
     first, *later = recipe.stages
     if first.name not in chosen:
         raise InputError(f"`start` sets the model of the first stage, '{first.name}', which is not among `stages`.")
+    folder = model_folder(source)
+    if is_own_folder(folder):
+        return started_from_run(recipe, folder)
     found = hub_model(source)
     if not hasattr(found, "build") or type(found) not in (*MATCHERS.values(), *CAPTIONERS.values()):
         raise InputError(f"'{source}' is a chat model, which is used as it is; train BLIP, GIT or ViT-GPT2.")
@@ -38,6 +42,12 @@ def with_hub_model(recipe: Recipe, source: str, chosen: Collection[str]) -> Reci
     return replace(
         recipe, stages=(replace(first, model=found, start="fresh", vision=None), *later), features=NO_FEATURES
     )
+
+
+def started_from_run(recipe: Recipe, folder: str) -> Recipe:
+    """The recipe with its first stage starting from a run in the hub's format."""
+    first, *later = recipe.stages
+    return replace(recipe, stages=(replace(first, start=folder), *later))
 
 
 def own_reading(recipe: Recipe) -> OwnReading | None:

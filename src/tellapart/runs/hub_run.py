@@ -9,16 +9,17 @@ from typing import Any
 import torch
 
 from tellapart.core.errors import InputError
+from tellapart.core.files import read_json
 from tellapart.data.feature_choice import NO_FEATURES
 from tellapart.data.sampling import Sampling
 from tellapart.models.captioners.pretrained import PretrainedCaptioner
 from tellapart.models.hub.chat import ChatCaptioner
 from tellapart.models.hub.reading import needed_processor
-from tellapart.models.hub.source import CAPTIONERS, PREFIX, model_folder, read_config, role_of
+from tellapart.models.hub.source import CAPTIONERS, OWN, PREFIX, model_folder, read_config, role_of
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.matchers.pretrained import Pretrained, size_of
 from tellapart.runs.recipe import Recipe, Stage
-from tellapart.runs.run import Run, build_model, own_facts
+from tellapart.runs.run import Run, build_model, open_run, own_facts
 
 BATCH = 32
 
@@ -48,15 +49,23 @@ def hub_stage(source: str, name: str = "hub") -> Stage:
 
 
 def open_hub_run(source: str, device: torch.device | str = "cpu") -> Run:
-    """The model with its weights, ready for images and texts."""
+    """The model with its weights, ready for images and texts. A folder of this package's own model is a run."""
+    folder = model_folder(source)
+    if is_own_folder(folder):
+        return open_run(folder, device=device)
     stage = hub_stage(source)
     reading = stage.model.reading()
     needed_processor(reading, source.removeprefix(PREFIX))
     model = build_model(stage, ModelInputs(reading.vocabulary, 0))
-    folder = _folder(stage.model.source)
     recipe = Recipe(source, "", "a model of transformers", (stage,), features=NO_FEATURES)
     data = {"pack": "", "fingerprint": "", "rules": {}, "features": None, "vision": own_facts()}
-    return Run(folder, recipe, data, reading.vocabulary, model.to(device).eval(), stage)
+    return Run(_folder(stage.model.source), recipe, data, reading.vocabulary, model.to(device).eval(), stage)
+
+
+def is_own_folder(folder: str | Path) -> bool:
+    """Whether a folder in the hub's format holds a model of this package."""
+    path = Path(folder) / "config.json"
+    return path.is_file() and (Path(folder) / "recipe.json").is_file() and read_json(path).get("model_type") in OWN
 
 
 def _folder(name: str) -> Path:

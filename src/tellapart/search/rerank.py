@@ -11,8 +11,8 @@ import torch
 from tellapart.core.errors import InputError
 from tellapart.images.folders import file_inside
 from tellapart.inference.matching import PhotoMatcher
-from tellapart.runs.texts import as_texts
 from tellapart.models.matchers.ensemble import average_scores
+from tellapart.runs.texts import as_texts
 from tellapart.search.query import Found
 
 BATCH = 32

@@ -158,9 +158,8 @@ def _stage_model(plan: _Plan, index: int, position: Position, checkpoint: Path |
         plan.builder.models[START] = copy.deepcopy(model).eval()
     model = train_stage(stage, model, context, _runtime(plan, index, model, outputs), position, checkpoint)
     barrier()  # every process has read the best weights before they are removed
-    if group().is_main:
-        if stage.lora is not None:
-            save_adapters(model, stage.lora, out / "adapters" / stage.name, source_of(stage))
+    if group().is_main and stage.lora is not None:
+        save_adapters(model, stage.lora, out / "adapters" / stage.name, source_of(stage))
     merge_lora(model)
     if group().is_main:
         save_weights(model, weights)

@@ -68,7 +68,7 @@ def read_config(source: str) -> Any:
     local = Path(name).is_dir()
     if local and not (Path(name) / "config.json").is_file():
         raise InputError(
-            f"{name} is not a model of transformers: it has no config.json. Give a folder that `save_pretrained` wrote."
+            f"{name} is not a model of transformers: it has no config.json. Give a folder that a model was saved into."
         )
     auto = transformers().AutoConfig
     try:

@@ -1,6 +1,6 @@
 """CLIP tuned with the hardest negative of each batch (VSE++; ConVSE paper, Eq. 5).
 
-    tellapart train clip-hard-negatives --start hf:FOLDER --data PACK --out RUN
+tellapart train clip-hard-negatives --start hf:FOLDER --data PACK --out RUN
 """
 
 from tellapart.data.feature_choice import NO_FEATURES

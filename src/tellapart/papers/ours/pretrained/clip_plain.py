@@ -1,6 +1,6 @@
 """CLIP tuned with its own loss, InfoNCE: the row that the other recipes are compared with.
 
-    tellapart train clip-plain --start hf:FOLDER --data PACK --out RUN
+tellapart train clip-plain --start hf:FOLDER --data PACK --out RUN
 """
 
 from tellapart.data.feature_choice import NO_FEATURES

@@ -1,7 +1,7 @@
 """SigLIP tuned with InfoNCE and latent target decoding, as `clip-ltd`; its text is padded to its full length.
 
-    tellapart annotate PACK --sentence-targets minilm
-    tellapart train siglip-ltd --start hf:FOLDER --data PACK --out RUN
+tellapart annotate PACK --sentence-targets minilm
+tellapart train siglip-ltd --start hf:FOLDER --data PACK --out RUN
 """
 
 from tellapart.data.feature_choice import NO_FEATURES
