@@ -54,7 +54,7 @@ def test_search_while_typing(page: Page, page_server: Server) -> None:
     page.one("#filters summary").click()
     page.run("arguments[0].value = '2030-01-01'", page.one("#after"))
     page.run("arguments[0].dispatchEvent(new Event('input'))", page.one("#after"))
-    page.until_text("#results-hint", "No photos found.")
+    page.until_text("#results-hint", "No photo matches “a red ball”.")
     assert page.all_of("#results li") == []
 
 

@@ -2,22 +2,17 @@
 
 import { current, goTo, onChange, resultsPart } from "/address.js";
 import { showPhotos } from "/cards.js";
-import { byId, photoUrl, request, showMessage, showText } from "/elements.js";
+import { byId, make, photoUrl, request, showMessage, showText } from "/elements.js";
+import { fillFields, searchFor, settle } from "/search_form.js";
 
-const TYPING_PAUSE = 180;  // milliseconds without a key before a search
-const SETTLED_PAUSE = 2000;  // milliseconds after which the next search is a new step for Back
 const PAGE_SIZE = 24;
 const MAX_RANKED = 200;  // results of a search, and similar photos
 const NEAR_END = 600;  // pixels below the window
-const FIELDS = ["query", "without", "after", "before"];
 
 let resultsRequest = new AbortController();
-let typingTimer = 0;
-let settledTimer = 0;
 let shown = "";  // the part of the address that the results belong to
 let complete = true;  // whether there are no more photos
 let loading = false;
-let settled = true;  // whether the next search becomes a new step for Back
 
 /** Whether the page shows the newest photos. */
 export const showsNewest = () => !current().has("query") && !current().has("similar");
@@ -31,29 +26,29 @@ export async function showResults() {
   await load(address, resultsRequest.signal, false);
 }
 
-/** Add photos when the end of the list is near. Returns whether some were added. */
+/** Add photos when the end of the list is near. */
 export async function showMore(isWanted = isNearEnd()) {
-  if (!isWanted || complete || loading) return false;
-  const before = byId("results").children.length;
-  await load(current(), resultsRequest.signal, true);
-  return byId("results").children.length > before;
+  if (isWanted && !complete && !loading) await load(current(), resultsRequest.signal, true);
 }
+
+const shownCount = () => byId("results").children.length + byId("less-sure").children.length;
+const isNearEnd = () => byId("end-of-results").getBoundingClientRect().top < innerHeight + NEAR_END;
 
 async function load(address, signal, more) {
   loading = true;
   try {
-    const offset = more ? byId("results").children.length : 0;
+    const offset = more ? shownCount() : 0;
     const results = await loadResults(address, offset, signal);
     if (!more) showHead(results);
-    showPhotos("results", results.photos, more);
+    showLists(results.photos, more);
     complete = results.complete;
-    showText("end", complete && offset + results.photos.length > PAGE_SIZE ? "No more photos." : "");
+    showText("end", complete && shownCount() > PAGE_SIZE ? "No more photos." : "");
   } catch (error) {
     if (error.name === "AbortError") return;
     complete = true;
     if (!more) {
       showHead({ title: titleOf(address), message: "" });
-      showPhotos("results", []);
+      showLists([], false);
     }
     showMessage("results-hint", error.message, true);
   } finally {
@@ -62,61 +57,65 @@ async function load(address, signal, more) {
   showMore();
 }
 
-function showHead({ title, message }) {
+/** Clear matches stand first, those that are less sure under their own heading. */
+function showLists(photos, more) {
+  showPhotos("results", photos.filter((photo) => !photo.weak), more);
+  showPhotos("less-sure", photos.filter((photo) => photo.weak), more);
+  byId("less-sure-part").hidden = !byId("less-sure").children.length;
+}
+
+function showHead({ title, message, unknown = [], corrected = null }) {
   byId("results-title").textContent = title;
-  document.title = showsNewest() ? "Tellapart" : `${title} - Tellapart`;
-  byId("about").classList.toggle("elsewhere", !showsNewest());
+  document.title = title === titleOf(new URLSearchParams()) ? "Tellapart" : `${title} - Tellapart`;
+  byId("about").classList.toggle("elsewhere", Boolean(resultsPart()));
   showMessage("results-hint", message);
+  showUnknown(unknown, corrected);
+}
+
+/** Name the words that nobody knows, and offer the query with others in their place. */
+function showUnknown(unknown, corrected) {
+  byId("unknown").hidden = !unknown.length;
+  const words = unknown.map(({ word }) => `“${word}”`).join(", ");
+  byId("unknown").replaceChildren(`${unknown.length === 1 ? "Unknown word" : "Unknown words"} ${words}.`);
+  if (!corrected) return;
+  const button = make("button", { type: "button", className: "link", textContent: corrected });
+  button.addEventListener("click", () => { searchFor(corrected); byId("query").focus(); });
+  byId("unknown").append(" Did you mean ", button, "?");
 }
 
 function titleOf(address, name = "a photo") {
   if (address.has("similar")) return `Photos similar to ${name}`;
-  return address.has("query") ? `Results for “${address.get("query")}”` : "Newest photos";
+  if (address.has("query")) return `Results for “${address.get("query")}”`;
+  return resultsPart(address) ? "Newest photos with these filters" : "Newest photos";
 }
 
 async function loadResults(address, offset, signal) {
   if (address.has("similar")) {
     const photo = await request(photoUrl(address.get("similar")), { signal });
-    const photos = await ranked(`${photoUrl(photo.id)}/similar?`, offset, signal);
-    const message = photos.photos.length ? "Most similar photos first." : "There are no other photos.";
-    return { title: titleOf(address, photo.name), message, ...photos };
+    const found = await ranked(`${photoUrl(photo.id)}/similar?`, offset, signal);
+    const message = found.photos.length ? "Most similar photos first." : "There are no other photos.";
+    return { ...found, title: titleOf(address, photo.name), message };
   }
   if (address.has("query")) {
-    const photos = await ranked(`/api/search?${resultsPart(address)}&`, offset, signal);
-    const message = photos.photos.length ? "Best matches first." : "No photos found.";
-    return { title: titleOf(address), message, ...photos };
+    const found = await ranked(`/api/search?${resultsPart(address)}&`, offset, signal);
+    return { ...found, title: titleOf(address), message: matchesInWords(found.photos, address.get("query")) };
   }
-  const { photos } = await request(`/api/photos?count=${PAGE_SIZE}&offset=${offset}`, { signal });
-  const message = resultsPart(address) ? "Type what the photos show to use the filters." : "";
+  const { photos } = await request(`/api/photos?${resultsPart(address)}&count=${PAGE_SIZE}&offset=${offset}`, { signal });
+  const message = resultsPart(address) && !photos.length && !offset ? "No photo matches these filters." : "";
   return { title: titleOf(address), photos, message, complete: photos.length < PAGE_SIZE };
+}
+
+function matchesInWords(photos, query) {
+  if (!photos.length) return `No photo matches “${query}”.`;
+  return photos.every((photo) => photo.weak) ? "No clear match." : "Best matches first.";
 }
 
 /** Photos of a ranked list after the first `offset`. */
 async function ranked(url, offset, signal) {
   const count = Math.min(offset + PAGE_SIZE, MAX_RANKED);
-  const { photos } = await request(`${url}count=${count}`, { signal });
-  return { photos: photos.slice(offset), complete: photos.length < count || count === MAX_RANKED };
-}
-
-const isNearEnd = () => byId("results").getBoundingClientRect().bottom < innerHeight + NEAR_END;
-
-/** Fill the fields from the address. */
-function fillFields() {
-  const address = current();
-  for (const id of FIELDS) byId(id).value = address.get(id) || "";
-}
-
-/** Search for what the fields say. Searches while typing are one step for Back. */
-function search() {
-  clearTimeout(typingTimer);
-  goTo(new URLSearchParams(FIELDS.map((id) => [id, byId(id).value.trim()]).filter(([, value]) => value)), settled);
-  settled = false;
-  clearTimeout(settledTimer);
-  settledTimer = setTimeout(settle, SETTLED_PAUSE);
-}
-
-function settle() {
-  settled = true;
+  const found = await request(`${url}count=${count}`, { signal });
+  const isComplete = found.photos.length < count || count === MAX_RANKED;
+  return { ...found, photos: found.photos.slice(offset), complete: isComplete };
 }
 
 /** Show photos similar to a photo of the index. */
@@ -125,11 +124,6 @@ export function findSimilar(id) {
   goTo(new URLSearchParams({ similar: id }));
   byId("results").focus();
   scrollTo(0, 0);
-}
-
-function searchSoon() {
-  clearTimeout(typingTimer);
-  typingTimer = setTimeout(search, TYPING_PAUSE);
 }
 
 function followAddress() {
@@ -142,17 +136,11 @@ function followAddress() {
   showResults();
 }
 
-/** Show the results of the address, now and when it or a field changes. */
+/** Show the results of the address, now and when it changes. */
 export function startResults() {
   onChange(followAddress);
   window.addEventListener("popstate", () => { settle(); fillFields(); });
   window.addEventListener("scroll", () => showMore(), { passive: true });
   window.addEventListener("resize", () => showMore(), { passive: true });
-  byId("search").addEventListener("submit", (event) => { event.preventDefault(); search(); settle(); });
-  for (const id of FIELDS) {
-    byId(id).addEventListener("input", searchSoon);
-    byId(id).addEventListener("change", settle);
-  }
-  fillFields();
   showResults();
 }
