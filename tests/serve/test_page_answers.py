@@ -24,17 +24,15 @@ def answer(page: Page, **answers: Any) -> None:
 
 def photos(page: Page, *changes: dict[str, object]) -> list[dict[str, object]]:
     """Photos of the index as a search finds them."""
-    real = page.browser.execute_async_script(
-        "const done = arguments[0]; fetch('/api/photos?count=9').then((one) => one.json()).then((one) => done(one.photos))"
-    )
+    listed = "fetch('/api/photos?count=9').then((one) => one.json()).then((one) => done(one.photos))"
+    real = page.browser.execute_async_script(f"const done = arguments[0]; {listed}")
     return [{**photo, "weak": False, "copies": 0, **change} for photo, change in zip(real, changes)]
 
 
 def test_less_sure_matches_stand_under_their_own_heading(page: Page, page_server: Server) -> None:
     page.open(page_server)
-    found = photos(
-        page, {"caption": "one", "copies": 3}, {"caption": "two", "sure": False}, {"weak": True}, {"weak": True}
-    )
+    clear: list[dict[str, object]] = [{"caption": "one", "copies": 3}, {"caption": "two", "sure": False}]
+    found = photos(page, *clear, {"weak": True}, {"weak": True})
     answer(page, search={"photos": found, "unknown": [], "corrected": None, "calibrated": True})
     page.press("a ball")
     page.until_text("#results-hint", "Best matches first.")
