@@ -71,7 +71,9 @@ def album(served_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "album" / "colours").mkdir()
     for number in range(60):
         exif = Image.Exif()
-        exif[0x0112] = 1
+        exif[0x0112], exif[0x0110] = 1, "Leica Q2"
+        if number > 57:
+            exif.get_ifd(0x8825).update({1: "N", 2: (48.0, 12.0, 0.0), 3: "E", 4: (16.0, 22.0, 30.0)})
         exif.get_ifd(0x8769)[0x9003] = f"2019:07:21 12:00:{number:02}"
         colour = Image.new("RGB", (40, 30), (4 * number, 90, 200 - 3 * number))
         colour.save(folder / "album" / "colours" / f"{number:02}.png", exif=exif)

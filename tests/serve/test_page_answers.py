@@ -79,3 +79,50 @@ def test_unknown_words_are_named_with_suggestions(page: Page, page_server: Serve
     page.until("#unknown button").click()
     page.until_text("#results-title", "Results for “a cat”")
     assert page.one("#query").get_property("value") == "a cat" and "query=a+cat" in page.browser.current_url
+
+
+def test_filters_without_a_search(page: Page, page_server: Server) -> None:
+    """The newest photos that pass; the address has the filters, and Back removes them."""
+    from selenium.webdriver.support.ui import Select
+
+    page.open(page_server)
+    page.one("#filters summary").click()
+    page.wait(lambda: len(page.all_of("#folder option")) == 4)
+    assert [option.text for option in page.all_of("#folder option")] == [
+        "Any folder", "album", "album/balls", "album/colours"
+    ]  # fmt: skip
+    assert [option.text for option in page.all_of("#camera option")] == ["Any camera", "Leica Q2"]
+    assert page.one("#place").is_displayed() and page.one("#after").get_attribute("min") == "2019-07-21"
+    Select(page.one("#folder")).select_by_visible_text("album/balls")
+    page.until_text("#results-title", "Newest photos with these filters")
+    page.wait(lambda: len(page.all_of("#results li")) == 12)
+    assert page.text("#filters summary") == "Filters (1)" and "folder=album%2Fballs" in page.browser.current_url
+    Select(page.one("#orientation")).select_by_visible_text("Tall")
+    page.until_text("#results-hint", "No photo matches these filters.")
+    page.browser.refresh()
+    page.until_text("#results-hint", "No photo matches these filters.")
+    assert page.text("#filters summary") == "Filters (2)"
+    page.one("#filters summary").click()
+    assert page.one("#folder").get_property("value") == "album/balls"
+    page.one("#clear-filters").click()
+    page.until_text("#results-title", "Newest photos")
+    assert page.text("#filters summary") == "Filters" and not page.one("#clear-filters").is_displayed()
+
+
+def test_filters_limit_a_search(page: Page, page_server: Server) -> None:
+    page.open(page_server, "query=a+red+ball&folder=album/balls&orientation=landscape")
+    page.wait(lambda: len(page.all_of("#results li, #less-sure li")) > 0)
+    assert len(page.all_of("#results li, #less-sure li")) <= 12
+    page.open(page_server)
+    page.press("a red bal")
+    page.until("#unknown", lambda element: element.text.startswith("Unknown word “bal”."))
+
+
+def test_photos_taken_near_one(page: Page, page_server: Server) -> None:
+    page.open(page_server)
+    page.one("#results button").click()
+    page.until("#find-near", lambda element: element.is_displayed()).click()
+    page.until_text("#results-title", "Newest photos with these filters")
+    page.wait(lambda: len(page.all_of("#results li")) == 2)
+    assert page.one("#place").get_property("value") == "48.2000, 16.3750, 1"
+    assert not page.one("#photo").is_displayed()

@@ -17,7 +17,10 @@ def test_facts_and_the_original(page: Page, page_server: Server) -> None:
     page.open(page_server)
     assert open_photo(page, 0) == "59.png"
     facts = [row.text.replace("\n", " ") for row in page.all_of("#facts div")]
-    assert facts == ["Folder album/colours", "Taken 21 July 2019", "Size 40 × 30 pixels"]
+    assert facts == [
+        "Folder album/colours", "Taken 21 July 2019", "Camera Leica Q2", "Size 40 × 30 pixels",
+        "Place 48.2000, 16.3750",
+    ]  # fmt: skip
     page.until("#large", drawn)
     link = page.until("#original", lambda element: element.is_displayed())
     assert link.text == "Open original" and link.get_attribute("rel") == "noopener"
@@ -77,10 +80,11 @@ def test_captions_are_edited_by_keyboard_and_remembered(page: Page, page_server:
 
     page.open(page_server, "query=a+red+ball")
     card = page.one("#results button")
-    identity, generated = card.get_attribute("data-id"), card.text
+    identity = card.get_attribute("data-id")
     card.send_keys(Keys.ENTER)
     page.until("#photo", lambda element: element.is_displayed())
     assert not page.one("#edits-part").is_displayed()
+    generated = page.one("#caption").get_property("value")
     for caption in ("the ball of <b>my</b> childhood", "the ball of my youth"):
         field = page.one("#caption")
         while page.browser.switch_to.active_element != field:
@@ -102,8 +106,9 @@ def test_captions_are_edited_by_keyboard_and_remembered(page: Page, page_server:
     page.press(Keys.ESCAPE)
     page.wait(lambda: "photo=" not in page.browser.current_url)
     page.browser.refresh()
-    page.until_text(f'#results [data-id="{identity}"] .text', "the ball of <b>my</b> childhood")
-    page.one(f'#results [data-id="{identity}"]').click()
+    card = page.until(f'.photos [data-id="{identity}"] .text')
+    assert card.text.startswith("the ball of <b>my</b> childhood")
+    page.one(f'.photos [data-id="{identity}"]').click()
     page.until("#restore", lambda element: element.is_displayed()).click()
     page.until("#edits li", lambda row: "Generated caption restored" in row.get_property("textContent"))
     assert page.one("#caption").get_property("value") == generated

@@ -33,6 +33,44 @@ def test_pages_of_the_newest_photos(client: TestClient) -> None:
     assert client.get("/api/photos", params={"offset": -1}).status_code == 422
 
 
+def test_newest_photos_with_filters(client: TestClient, own_index: Path) -> None:
+    def names(**filters: str) -> int:
+        answer = client.get("/api/photos", params={"count": "200", **filters})
+        return len(answer.json()["photos"]) if answer.status_code == 200 else -answer.status_code
+
+    assert names(orientation="landscape") == names(folder="photos") == 12
+    assert names(orientation="portrait") == names(after="2001-01-01") == names(camera="Leica") == 0
+    assert names(folder="nowhere") == names(place="here") == -400 and names(orientation="round") == -422
+    wide = client.get("/api/photos", params={"orientation": "landscape", "count": 5, "offset": 10}).json()["photos"]
+    assert len(wide) == 2
+
+
+def test_an_index_without_cameras_says_so_and_names_no_folder(
+    client: TestClient, own_index: Path, open_photos: OpenPhotos
+) -> None:
+    open_photos(own_index).store.table.drop_columns(["camera", "latitude", "longitude"])
+    old = TestClient(create_app(open_photos(own_index)), HERE)
+    for url in ("/api/photos?camera=Leica", "/api/search?query=ball&place=1,2"):
+        answer = old.get(url)
+        assert answer.status_code == 400 and answer.json()["detail"].startswith("The index was made before")
+        assert str(own_index) not in answer.text
+    photo = old.get("/api/photos").json()["photos"][0]["id"]
+    assert old.get(f"/api/photos/{photo}").json()["camera"] is None
+
+
+def test_places_are_shown_to_those_who_may_have_originals(
+    client: TestClient, own_index: Path, open_photos: OpenPhotos
+) -> None:
+    photo = client.get("/api/photos").json()["photos"][0]["id"]
+    values = {"latitude": 48.2, "longitude": 16.4, "camera": "Leica Q2"}
+    open_photos(own_index).store.table.update(where=f"content = '{photo}'", values=values)
+    for originals in (True, False):
+        asked = TestClient(create_app(open_photos(own_index), AccessRules(originals=originals)), HERE)
+        details = asked.get(f"/api/photos/{photo}").json()
+        assert details["camera"] == "Leica Q2"
+        assert (details["latitude"], details["longitude"]) == ((48.2, 16.4) if originals else (None, None))
+
+
 def test_earlier_captions(client: TestClient, own_index: Path, open_photos: OpenPhotos) -> None:
     photo = client.get("/api/photos").json()["photos"][0]["id"]
     assert client.get(f"/api/photos/{photo}/edits").json() == {"edits": []}

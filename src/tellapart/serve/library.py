@@ -23,7 +23,7 @@ from tellapart.search.ann import as_matrix
 from tellapart.search.answer import Answer, answer
 from tellapart.search.edit_history import Edit
 from tellapart.search.embedder import Embedder
-from tellapart.search.filters import Filters, Place, as_place
+from tellapart.search.filters import Filters
 from tellapart.search.photo_index import PhotoIndex
 from tellapart.search.query import Found, Searcher, own_caption
 from tellapart.search.store import check_matcher
@@ -62,6 +62,10 @@ class Photo:
     taken: datetime.datetime | None
     width: int
     height: int
+    camera: str | None = None
+    latitude: float | None = None
+    longitude: float | None = None
+    """Degrees, north and east positive."""
     sure: bool | None = None
     """Whether the generated caption is probably true; None for an edited one, and where it is unknown."""
 
@@ -132,9 +136,9 @@ class PhotoLibrary:
         }
         return np.asarray([found[photo_id] for photo_id in photo_ids], np.float32).reshape(len(photo_ids), -1)
 
-    def newest(self, count: int, offset: int = 0) -> list[Photo]:
+    def newest(self, count: int, offset: int = 0, filters: Filters | None = None) -> list[Photo]:
         """The photos taken last, newest first; photos without a date follow by the date of their file."""
-        ids = self._newest.ids(count, offset)
+        ids = self._newest.ids(count, offset, filters.condition() if filters else "")
         rows = sorted(self.store.having("content", ids, FACTS), key=lambda row: row["path"], reverse=True)
         photos = {row["content"]: row for row in rows}  # of copies, the first by path
         return [_photo(photos[id_]) for id_ in ids if id_ in photos]
@@ -189,14 +193,6 @@ class PhotoLibrary:
         return f"content = '{photo_id}'"
 
 
-def near(place: str) -> Place | None:
-    """A place as text; InvalidQuery if it is none."""
-    try:
-        return as_place(place)
-    except InputError as error:
-        raise InvalidQuery(str(error)) from error
-
-
 def _photo(row: dict[str, Any]) -> Photo:
     return Photo(
         id=row["content"],
@@ -208,5 +204,8 @@ def _photo(row: dict[str, Any]) -> Photo:
         taken=row["taken"],
         width=row["width"],
         height=row["height"],
+        camera=row.get("camera") or None,
+        latitude=row.get("latitude"),
+        longitude=row.get("longitude"),
         sure=None if own_caption(row) else row.get("sure"),
     )

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import base64
-import datetime
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
-from fastapi import APIRouter, File, Query, Response, UploadFile
+from fastapi import APIRouter, Depends, File, Query, Response, UploadFile
 from fastapi import Path as PathParameter
 from starlette.exceptions import HTTPException
 
 from tellapart.images.opening import UnreadableImage
-from tellapart.search.answer import Answer
-from tellapart.search.filters import Filters, Orientation
 from tellapart.serve import schemas
 from tellapart.serve.access import DESCRIBE, AccessRules
 from tellapart.serve.choices import FilterChoices
 from tellapart.serve.describe import Describer
-from tellapart.serve.library import PHOTO_ID, PhotoLibrary, near
+from tellapart.serve.filter_query import FilterQuery
+from tellapart.serve.library import PHOTO_ID, PhotoLibrary
 from tellapart.serve.originals import original_file
 from tellapart.serve.rendering import PhotoRenderer, Size, to_jpeg
 from tellapart.serve.schemas import (
@@ -46,6 +44,7 @@ ORIGINAL_RESPONSE: dict[int | str, dict[str, Any]] = {
 PhotoId = Annotated[str, PathParameter(pattern=PHOTO_ID, description="Hash of the photo's bytes.")]
 Count = Annotated[int, Query(ge=1, le=200)]
 Offset = Annotated[int, Query(ge=0, le=10_000_000)]
+Limits = Annotated[FilterQuery, Depends()]
 
 
 def index_routes(describer: Describer, rules: AccessRules, max_upload_pixels: int) -> APIRouter:
@@ -78,24 +77,14 @@ def index_routes(describer: Describer, rules: AccessRules, max_upload_pixels: in
 
     @router.get("/api/search")
     async def search(
+        limits: Limits,
         query: Annotated[str, Query(max_length=300, description="What the photos show.")] = "",
         without: Annotated[str, Query(max_length=300, description="What they do not show.")] = "",
-        after: Annotated[datetime.date | None, Query(description="Taken on this day or later.")] = None,
-        before: Annotated[datetime.date | None, Query(description="Taken before this day.")] = None,
-        folder: Annotated[str, Query(max_length=4000, description="Only in this folder of /api/filters.")] = "",
-        camera: Annotated[str, Query(max_length=200, description="Part of the name of the camera.")] = "",
-        place: Annotated[str, Query(max_length=100, description="Latitude,longitude[,kilometres].")] = "",
-        orientation: Annotated[Orientation | None, Query(description="Wider than high, or higher than wide.")] = None,
         count: Count = 24,
     ) -> SearchResult:
         """Photos that match a query: clear matches first, then weak ones. Copies and bursts count once."""
-
-        def found() -> Answer:
-            inside = library.folder(folder)
-            filters = Filters(inside, after, before, camera.strip(), near(place), orientation)
-            return library.search(query, without, count, filters)
-
-        return schemas.search_result(await queue.run(found))
+        found = await queue.run(lambda: library.search(query, without, count, limits.of(library)))
+        return schemas.search_result(found)
 
     return router
 
@@ -106,14 +95,15 @@ def photo_routes(library: PhotoLibrary, originals: bool) -> APIRouter:
     renderer, queries, images = PhotoRenderer(), WorkQueue(4, 500), WorkQueue(4, 500)
 
     @router.get("")
-    async def newest_photos(count: Count = 24, offset: Offset = 0) -> PhotoList:
+    async def newest_photos(limits: Limits, count: Count = 24, offset: Offset = 0) -> PhotoList:
         """The newest photos, or those after the first `offset` of them."""
-        return PhotoList(photos=schemas.photo_summaries(await queries.run(lambda: library.newest(count, offset))))
+        newest = await queries.run(lambda: library.newest(count, offset, limits.of(library)))
+        return PhotoList(photos=schemas.photo_summaries(newest))
 
     @router.get("/{id}")
     async def photo(id: PhotoId) -> PhotoDetails:
-        """A photo with its captions, folder and date."""
-        return schemas.photo_details(await queries.run(lambda: library.photo(id)))
+        """A photo with its captions, folder, date and camera; with its place, if the server sends originals."""
+        return schemas.photo_details(await queries.run(lambda: library.photo(id)), originals)
 
     @router.get("/{id}/similar")
     async def similar_photos(id: PhotoId, count: Count = 12) -> PhotoList:
@@ -142,7 +132,7 @@ def photo_routes(library: PhotoLibrary, originals: bool) -> APIRouter:
     async def edit_caption(id: PhotoId, new: NewCaption) -> PhotoDetails:
         """Store an edited caption in the index."""
         text = " ".join((new.caption or "").replace("\0", " ").split()) or None
-        return schemas.photo_details(await queries.run(lambda: library.edit_caption(id, text)))
+        return schemas.photo_details(await queries.run(lambda: library.edit_caption(id, text)), originals)
 
     return router
 

@@ -109,6 +109,9 @@ class PhotoDetails(BaseModel):
     taken: datetime.datetime | None
     width: int
     height: int
+    camera: str | None
+    latitude: float | None = Field(description="Degrees, north positive; null where the server sends no originals.")
+    longitude: float | None = Field(description="Degrees, east positive; null where the server sends no originals.")
     sure: bool | None = Field(
         description="Whether the generated caption is probably true; null for an edited caption, and where unknown."
     )
@@ -229,9 +232,10 @@ def edit_list(edits: Sequence[edit_history.Edit]) -> EditList:
     return EditList(edits=[Edit(**vars(edit)) for edit in reversed(edits)])
 
 
-def photo_details(photo: library.Photo) -> PhotoDetails:
-    """A photo of the index for the API."""
-    return PhotoDetails(**vars(photo))
+def photo_details(photo: library.Photo, with_place: bool = False) -> PhotoDetails:
+    """A photo of the index for the API; without its place unless visitors may know it."""
+    hidden = {} if with_place else {"latitude": None, "longitude": None}
+    return PhotoDetails(**{**vars(photo), **hidden})
 
 
 def caption(generated: describe.Caption | None) -> Caption | None:

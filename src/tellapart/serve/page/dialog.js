@@ -2,9 +2,13 @@
 
 import { closeInAddress, current, onChange, openInAddress } from "/address.js";
 import { SHOWN, adjacentCards, cardOf, renewCards } from "/cards.js";
-import { byId, dayInWords, imageUrl, make, number, photoUrl, request, showMessage, showText, timeInWords } from "/elements.js";
+import {
+  byId, dayInWords, imageUrl, make, number, photoUrl, request, showMessage, showText, timeInWords,
+} from "/elements.js";
+import { filterBy } from "/search_form.js";
 
 const SWIPE = 60;  // pixels
+const NEAR = 1;  // kilometres
 
 const dialog = byId("photo");
 let open = null;  // the photo that is shown
@@ -40,18 +44,30 @@ function showPhoto(photo) {
   const facts = {
     Folder: photo.folder !== "." && photo.folder,
     Taken: photo.taken && dayInWords(photo.taken),
+    Camera: photo.camera,
     Size: photo.width && `${number(photo.width)} × ${number(photo.height)} pixels`,
   };
   const pairs = Object.entries(facts).filter(([, value]) => value);
   byId("facts").replaceChildren(
     ...pairs.map(([name, value]) => make("div", {}, make("dt", { textContent: name }), make("dd", { textContent: value }))),
   );
+  showPlace(photo);
   byId("original").href = `${photoUrl(photo.id)}/original`;
   byId("caption").value = photo.caption || "";
   byId("unsure").hidden = photo.sure !== false;
   showText("generated", photo.edited && photo.generated_caption && `Generated caption: ${photo.generated_caption}`);
   byId("restore").hidden = !photo.edited;
   renewCards(photo);
+}
+
+/** Where the photo was taken, and the other photos from there. */
+function showPlace({ latitude, longitude }) {
+  const isKnown = typeof latitude === "number";
+  byId("find-near").hidden = !isKnown;
+  if (!isKnown) return;
+  const place = `${latitude.toFixed(4)}, ${longitude.toFixed(4)}`;
+  byId("facts").append(make("div", {}, make("dt", { textContent: "Place" }), make("dd", { textContent: place })));
+  byId("find-near").dataset.place = `${place}, ${NEAR}`;
 }
 
 /** List the captions that were saved before, newest first; each can be put into the field again. */
@@ -138,6 +154,11 @@ export function startDialog(findSimilar, more) {
     const { id } = open;
     open = null;
     findSimilar(id);
+  });
+  byId("find-near").addEventListener("click", () => {
+    if (!mayLeave()) return;
+    open = null;
+    filterBy("place", byId("find-near").dataset.place);
   });
   byId("close").addEventListener("click", close);
   dialog.addEventListener("cancel", (event) => { if (!mayLeave()) event.preventDefault(); });

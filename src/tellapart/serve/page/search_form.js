@@ -31,6 +31,14 @@ export function searchFor(query) {
   search();
 }
 
+/** Show the newest photos with one filter. */
+export function filterBy(id, value) {
+  settle();
+  goTo(new URLSearchParams({ [id]: value }));
+  fillFields();
+  scrollTo(0, 0);
+}
+
 function setField(id, value) {
   const field = byId(id);
   if (field.tagName === "SELECT" && ![...field.options].some((option) => option.value === value)) {
@@ -83,7 +91,7 @@ export function startSearchForm() {
   byId("search").addEventListener("submit", (event) => { event.preventDefault(); search(); settle(); });
   for (const id of FIELDS) {
     byId(id).addEventListener("input", searchSoon);
-    byId(id).addEventListener("change", settle);
+    byId(id).addEventListener("change", () => { search(); settle(); });
   }
   byId("filters").addEventListener("toggle", () => { if (byId("filters").open) loadChoices().catch(() => {}); });
   byId("clear-filters").addEventListener("click", () => {
