@@ -123,7 +123,7 @@ def test_upright(tmp_path: Path) -> None:
     [
         ("notes.txt", b"no image", "its format is not recognised"),
         ("empty.jpg", b"", "the file is empty"),
-        ("phone.heic", b"\0\0\0 ftypheic", "pip install pillow-heif"),
+        ("phone.heic", b"\0\0\0 ftypheic", "pip install 'tellapart\\[heic\\]'"),
     ],
 )
 def test_no_image_gets_a_clear_error(tmp_path: Path, name: str, content: bytes, words: str) -> None:

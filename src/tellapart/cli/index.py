@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from tellapart.images.formats import EXTRAS
 from tellapart.search.ann import Built
 from tellapart.search.changes import Changes
 from tellapart.search.photo_index import PhotoIndex
@@ -86,6 +87,9 @@ def _print(changes: Changes, built: Built | None, photos: int, options: IndexOpt
             f"Built an approximate index: it finds {100 * built.recall:.1f}% of the ten nearest photos "
             f"(it searches {built.nprobes} cells)."
         )
+    for extra, files in changes.missing_extras.items():
+        print(f"  skipped: {files} files ({', '.join(EXTRAS[extra][0])}), which need an extra: "
+              f"pip install 'tellapart[{extra}]'", file=sys.stderr)  # fmt: skip
     for fault in changes.faults[:SHOWN_FAULTS]:
         print(f"  skipped: {fault}", file=sys.stderr)
     if len(changes.faults) > SHOWN_FAULTS:

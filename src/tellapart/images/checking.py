@@ -11,6 +11,7 @@ from typing import Literal
 
 from tellapart.core.progress import Advance
 from tellapart.images.formats import image_suffixes
+from tellapart.images.opening_files import open_photo
 from tellapart.images.pixel_budget import BUDGET
 
 Check = Literal["header", "full"]
@@ -39,7 +40,7 @@ def check_image(path: Path, check: Check = "header") -> Checked:
         size = path.stat().st_size
         if size == 0:
             return Checked(kind="not an image", fault="the file is empty")
-        with Image.open(path) as image:
+        with open_photo(path, path.suffix) as image:
             width, height = upright_size(image)
             if check == "full" or not _has_end_marker(path, image.format or "", size):
                 with BUDGET.decoding(*image.size):

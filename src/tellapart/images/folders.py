@@ -11,7 +11,7 @@ from typing import TextIO
 
 from tellapart.core.errors import InputError
 from tellapart.core.paths import Paths, as_paths
-from tellapart.images.formats import image_suffixes, name_fault
+from tellapart.images.formats import NEEDS, how_to_open, name_fault, photo_suffixes
 
 STANDARD_INPUT = "-"
 
@@ -24,17 +24,25 @@ class FoundPhotos:
     faults: list[str] = field(default_factory=list)
 
 
-def images_in(folder: Path, on_error: Callable[[OSError], None] | None = None) -> Iterator[Path]:
-    """All images under a folder by suffix, sorted, without hidden files and folders.
+def images_in(
+    folder: Path,
+    on_error: Callable[[OSError], None] | None = None,
+    on_missing: Callable[[Path], None] = lambda path: None,
+) -> Iterator[Path]:
+    """All photos under a folder by suffix, sorted, without hidden files and folders.
 
     on_error: called for each folder that cannot be read; the walk continues without it.
+    on_missing: called for each file that an extra which is not installed would open.
     """
-    suffixes = image_suffixes()
+    suffixes = photo_suffixes()
     for here, folders, names in os.walk(folder, onerror=on_error):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            if not name.startswith(".") and os.path.splitext(name)[1].lower() in suffixes:
+            suffix = os.path.splitext(name)[1].lower()
+            if not name.startswith(".") and suffix in suffixes:
                 yield Path(here) / name
+            elif not name.startswith(".") and suffix in NEEDS:
+                on_missing(Path(here) / name)
 
 
 def file_inside(path: str, folder: str) -> Path | None:
@@ -93,9 +101,12 @@ def _expand(name: str) -> tuple[list[Path], list[str]]:
     def unreadable(error: OSError) -> None:
         faults.append(f"{error.filename} cannot be read ({error.strerror})")
 
+    def lacks_extra(missing: Path) -> None:
+        faults.append(f"{missing} needs an extra: `{how_to_open(missing.suffix.lower())}`")
+
     if path.is_dir():
         images = []
-        for image in images_in(path, unreadable):
+        for image in images_in(path, unreadable, lacks_extra):
             if os.path.islink(image) and os.path.isfile(image) and file_inside(str(image), str(path)) is None:
                 faults.append(f"{image} links out of {path}; give it by name")
             else:
@@ -106,6 +117,10 @@ def _expand(name: str) -> tuple[list[Path], list[str]]:
     if not glob.has_magic(name):
         return [], [f"{path} does not exist"]
     matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
-    images = [image for match in matches for image in (images_in(match, unreadable) if match.is_dir() else (match,))]
-    kept = [image for image in images if image.suffix.lower() in image_suffixes()]
+    images = [
+        image
+        for match in matches
+        for image in (images_in(match, unreadable, lacks_extra) if match.is_dir() else (match,))
+    ]
+    kept = [image for image in images if image.suffix.lower() in photo_suffixes()]
     return kept, faults if kept or faults else [f"no image matches {name}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import importlib.util
 
 # fmt: off
 SUFFIXES = (
@@ -13,8 +14,13 @@ SUFFIXES = (
 )
 # fmt: on
 """Suffixes of images. Pillow also opens icons, fonts and scientific grids, which are not images to caption."""
-PLUGINS = {".heic": "pillow-heif", ".heif": "pillow-heif", ".hif": "pillow-heif"}
-"""The package that opens a format Pillow itself does not."""
+HEIC = (".heic", ".heif", ".hif")
+RAW = (".dng", ".cr2", ".cr3", ".nef", ".nrw", ".arw", ".orf", ".rw2", ".raf", ".pef", ".srw", ".3fr", ".iiq", ".erf")
+VIDEO = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".3gp", ".mts")
+EXTRAS = {"heic": (HEIC, "pillow_heif"), "raw": (RAW, "rawpy"), "video": (VIDEO, "av")}
+"""Extras of the package: the formats that each opens, and the module that it needs."""
+NEEDS = {suffix: extra for extra, (suffixes, _) in EXTRAS.items() for suffix in suffixes}
+"""The extra that opens a format Pillow itself does not."""
 
 
 @functools.cache
@@ -34,6 +40,22 @@ def image_suffixes() -> frozenset[str]:
         for suffix in suffixes
     }
     return frozenset(SUFFIXES) & known - absent
+
+
+@functools.cache
+def photo_suffixes() -> frozenset[str]:
+    """The suffixes of all files that can be opened as a photo here: images, raw photos and videos."""
+    installed = [suffixes for suffixes, module in (EXTRAS["raw"], EXTRAS["video"]) if importlib.util.find_spec(module)]
+    return image_suffixes().union(*installed)
+
+
+def how_to_open(suffix: str) -> str:
+    """The command that installs what opens a format.
+
+    >>> how_to_open(".heic")
+    "pip install 'tellapart[heic]'"
+    """
+    return f"pip install 'tellapart[{NEEDS[suffix]}]'"
 
 
 def image_stem(name: str) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from tellapart.core.errors import InputError
 from tellapart.images.checking import check_image
-from tellapart.images.formats import PLUGINS, image_suffixes
+from tellapart.images.formats import NEEDS, how_to_open, image_suffixes, photo_suffixes
+from tellapart.images.opening_files import open_photo
 from tellapart.images.orientation import upright
 from tellapart.images.pixel_budget import BUDGET
 
@@ -21,11 +22,9 @@ class UnreadableImage(InputError):
 
 def open_image(path: Path) -> Image.Image:
     """The whole image in RGB, rotated upright as its EXIF orientation says."""
-    from PIL import Image
-
     image_suffixes()  # registers plugins
     try:
-        with Image.open(path) as opened, BUDGET.decoding(*opened.size):
+        with open_photo(path, path.suffix) as opened, BUDGET.decoding(*opened.size):
             return upright(opened).copy()
     except Exception as error:  # a decoder may raise anything for a broken file, and it concerns this image only
         raise UnreadableImage(why_unreadable(path, str(error))) from error
@@ -37,6 +36,6 @@ def why_unreadable(path: Path, otherwise: str) -> str:
         return f"{path} is a folder, not an image; give the images in it"
     suffix = path.suffix.lower()
     fault = check_image(path, "full").fault or otherwise
-    if suffix in PLUGINS and suffix not in image_suffixes():
-        fault = f"this image format needs a plugin: `pip install {PLUGINS[suffix]}`"
+    if suffix in NEEDS and suffix not in photo_suffixes():
+        fault = f"this format needs an extra: `{how_to_open(suffix)}`"
     return f"{path} cannot be used: {fault}"

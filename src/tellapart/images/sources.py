@@ -14,6 +14,7 @@ import numpy as np
 from PIL import Image
 
 from tellapart.core.errors import InputError
+from tellapart.images.opening_files import open_photo
 from tellapart.images.verified_file import VerifiedFile
 
 ImageInput = str | os.PathLike[str] | Image.Image | np.ndarray | BinaryIO | VerifiedFile
@@ -70,7 +71,9 @@ def opened(source: ImageSource) -> AbstractContextManager[Image.Image]:
     """A source opened by Pillow; a PIL image stays open."""
     if isinstance(source, Image.Image):
         return contextlib.nullcontext(source)
-    return Image.open(source.read() if isinstance(source, VerifiedFile) else source)
+    if isinstance(source, VerifiedFile):
+        return open_photo(source.read(), source.path.suffix)
+    return open_photo(source, source.suffix if isinstance(source, Path) else "")
 
 
 def _from_array(array: np.ndarray) -> Image.Image:

@@ -19,5 +19,7 @@ class Changes:
     """Rows whose vector was not that of their file, found by `verify`."""
     completed: int = 0
     """Unchanged photos whose rows an earlier version wrote: camera, place and description were added to them."""
+    missing_extras: dict[str, int] = field(default_factory=dict)
+    """Extras of the package that are not installed, with the number of files that each would open."""
     faults: list[str] = field(default_factory=list)
     """Why other photos could not be indexed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.images.folders import file_inside
-from tellapart.images.formats import name_fault
+from tellapart.images.formats import VIDEO, name_fault
+from tellapart.images.previews import LARGEST_VIDEO
 from tellapart.search.file_facts import FileFacts, file_facts
 
 
@@ -50,6 +52,8 @@ def examine_file(photo: Photo) -> Examined:
             photo, None, fault=f"{photo.path} does not exist, is not a file, or links out of {photo.folder}"
         )
     try:
+        if Path(photo.path).suffix.lower() in VIDEO and os.path.getsize(photo.path) > LARGEST_VIDEO:
+            return Examined(photo, None, fault=f"{photo.path} is larger than {LARGEST_VIDEO >> 20} MB; cut it")
         return Examined(photo, file_facts(Path(photo.path)))
     except OSError as error:
         return Examined(photo, None, fault=f"{photo.path} cannot be read ({error.strerror or error})")

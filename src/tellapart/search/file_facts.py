@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tellapart.images.formats import image_suffixes
 from tellapart.images.metadata.photo_metadata import PhotoMetadata, read_metadata
+from tellapart.images.opening_files import open_photo
 from tellapart.images.orientation import upright_size
 from tellapart.images.verified_file import hash_of
 
@@ -41,8 +42,6 @@ def file_facts(path: Path) -> FileFacts:
     The file is read once, so that all facts describe the same bytes. Its time is read first: a file that changes
     meanwhile has a later time at the next update.
     """
-    from PIL import Image
-
     image_suffixes()  # registers plugins
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
@@ -51,7 +50,7 @@ def file_facts(path: Path) -> FileFacts:
     # A broken header, for which a plugin may raise anything, is no error here: decoding reports it.
     with (
         contextlib.suppress(Exception),
-        Image.open(io.BytesIO(data)) as opened,
+        open_photo(io.BytesIO(data), path.suffix) as opened,
     ):
         width, height = upright_size(opened)
         metadata = read_metadata(opened, path)

@@ -69,6 +69,7 @@ def update_index(
             if count % COMPACT_EVERY == 0:
                 store.compact()
         changes.faults += unreadable.faults
+        changes.missing_extras = dict(sorted(unreadable.extras.items()))
         gone = [path for path in known.gone(store, roots) if not unreadable.hides(path)]
         _check_emptied(store, roots, gone, forget)
         store.delete(gone)

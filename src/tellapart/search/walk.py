@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.images.folders import images_in
+from tellapart.images.formats import NEEDS
 from tellapart.search.changes import Changes
 from tellapart.search.examined import Photo
 from tellapart.search.known import Known
@@ -31,6 +33,13 @@ class Unreadable:
 
     paths: set[str] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)
+    extras: Counter[str] = field(default_factory=Counter)
+    """How many files each extra that is not installed would open."""
+
+    def lack(self, path: Path) -> None:
+        """Remember a file that cannot be opened because an extra is missing."""
+        self.paths.add(str(path))
+        self.extras[NEEDS[path.suffix.lower()]] += 1
 
     def add(self, error: OSError) -> None:
         """Remember the file of an error, unless it does not exist."""
@@ -79,7 +88,7 @@ def _walk(roots: Sequence[str], unreadable: Unreadable) -> Iterator[Photo]:
     """Each photo once, even if one folder lies in another: it belongs to the outermost."""
     outermost = [root for root in dict.fromkeys(roots) if not any(_within(root, other) for other in roots)]
     for root in outermost:
-        for path in images_in(Path(root), unreadable.add):
+        for path in images_in(Path(root), unreadable.add, unreadable.lack):
             yield Photo(str(path), root)
 
 
