@@ -14,8 +14,21 @@ from tellapart.reproduce.claims import (
     check_claim,
     describe,
 )
+from tellapart.reproduce.paper_gains import paper_gains
 from tellapart.reproduce.statistics import Cell
-from tellapart.reproduce.table import Above, Below, Check, Claim, Greater, SpreadBelow, Within
+from tellapart.reproduce.table import (
+    Above,
+    Below,
+    Check,
+    Claim,
+    Column,
+    Greater,
+    Row,
+    SpreadBelow,
+    Table,
+    Within,
+)
+from tellapart.runs.recipe import Recipe
 
 CELLS = {
     ("high", "c"): Cell({0: 10.0, 1: 10.1, 2: 9.9}),
@@ -106,3 +119,41 @@ def test_decided_claims_have_no_reason_and_know_their_seeds() -> None:
     assert (both.verdict, both.one_seed) == (HELD, True)
     fails = Greater("low", "high", "c"), Greater("alone", "one", "c")
     assert not check_claim(Claim("", fails), {**CELLS, **REASONED}).one_seed
+
+
+@pytest.mark.parametrize(
+    ("gap", "gain", "verdict"),
+    [
+        ((-1.0, 1.0, 0.0), 40.0, NOT_HELD),  # surely less than half of the paper's 40
+        ((-1.0, 1.0, 0.0), 2.0, UNDECIDED),  # half of the paper's gain is within the interval
+        ((1.0, 1.2, 0.8), 40.0, HELD),  # smaller than the paper's, but surely a gain
+        ((-1.0, 1.0, 0.0), None, UNDECIDED),
+    ],
+)
+def test_a_gain_is_judged_by_the_size_of_the_papers(gap: tuple[float, ...], gain: float | None, verdict: str) -> None:
+    cells = {("a", "c"): Cell(dict(enumerate(gap))), ("b", "c"): Cell({0: 0.0, 1: 0.0, 2: 0.0})}
+    judged = check_claim(Claim("", (Greater("a", "b", "c"),)), cells, lambda check: gain)
+    assert judged.verdict == verdict
+    assert ("paper" in judged.checks[0].text) == (gain is not None)
+
+
+def test_a_row_near_the_ceiling_has_no_room_for_the_papers_gain() -> None:
+    cells = {("a", "c"): Cell({0: 99.9, 1: 99.7, 2: 99.8}), ("b", "c"): Cell({0: 99.8, 1: 99.8, 2: 99.8})}
+    judged = check_claim(Claim("", (Greater("a", "b", "c"),)), cells, lambda check: 9.0)
+    assert judged.verdict == UNDECIDED
+
+
+def test_the_papers_gain_is_its_smallest_positive_one() -> None:
+    recipe = Recipe(name="r", paper="", about="", stages=())
+    rows = (
+        Row("a", recipe, published={"x": (1.0, 10.0), "y": (1.0, 8.0), "z": (1.0, None)}),
+        Row("b", recipe, published={"x": (1.0, 4.0), "y": (1.0, 6.0), "z": (1.0, 1.0)}),
+        Row("c", recipe),
+    )
+    table = Table("t/t", "", "", rows=rows, columns=(Column("first", "m"), Column("second", "n")))
+    gain = paper_gains(table)
+    assert gain(Greater("a", "b", "second")) == 2.0  # y; z has no value of a
+    assert gain(Greater("b", "a", "second")) is None  # never positive
+    assert gain(Greater("a", "c", "second")) is None
+    assert gain(Within("a", "b", "second", 1.0)) is None
+    assert gain(Greater(("a", "b"), "b", "second")) == 1.0

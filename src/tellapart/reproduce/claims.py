@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tellapart.reproduce.comparisons import against_bound, difference
@@ -17,8 +17,18 @@ REASONS = (NOT_RUN, NOT_MEASURED, FEW_SEEDS, SPANS)
 """Why a check is undecided. A claim has the first reason of its checks."""
 ENOUGH_SEEDS = 5
 """Student's factor is 1.4 times the normal one with five seeds, 2.2 times with three."""
+SHARE_OF_GAIN = 0.5
+"""A gain that is surely below this share of the paper's does not replicate it: such a check is not held."""
+PERCENT = 100.0
 Cells = Mapping[tuple[str, str], Cell]
 """By (row, column)."""
+Gains = Callable[[Check], float | None]
+"""The paper's own difference between the rows of a check, where it has one."""
+
+
+def no_gain(check: Check) -> float | None:
+    """For claims that a paper gives no numbers for."""
+    return None
 
 
 @dataclass(frozen=True)
@@ -60,16 +70,16 @@ class CheckedClaim:
         return [check for check in self.checks if check.verdict == self.verdict]
 
 
-def check_claim(claim: Claim, cells: Cells) -> CheckedClaim:
+def check_claim(claim: Claim, cells: Cells, gains: Gains = no_gain) -> CheckedClaim:
     """A claim holds if all its checks do, and does not if one of them does not."""
-    checks = tuple(_check(check, cells) for check in claim.checks)
+    checks = tuple(_check(check, cells, gains(check)) for check in claim.checks)
     verdicts = {check.verdict for check in checks}
     verdict = NOT_HELD if NOT_HELD in verdicts else UNDECIDED if UNDECIDED in verdicts else HELD
     return CheckedClaim(claim, verdict, checks)
 
 
-def _check(check: Check, cells: Cells) -> CheckResult:
-    text = describe(check)
+def _check(check: Check, cells: Cells, gain: float | None) -> CheckResult:
+    text = describe(check) + (f" (paper: {gain:+.4g})" if gain is not None else "")
     compared = isinstance(check, Greater | Within)
     if isinstance(check, Greater):
         names: tuple[Rows, ...] = (check.better, check.worse)
@@ -80,14 +90,17 @@ def _check(check: Check, cells: Cells) -> CheckResult:
         return CheckResult(text, UNDECIDED, None, _why_absent(names, cells))
     if compared:
         estimate = difference(*found)
+        gain = None if gain is None or _no_room(found[1], gain) else gain
     else:
         estimate = spread(found[0]) if isinstance(check, SpreadBelow) else against_bound(found[0])
-    verdict = _verdict(check, estimate.low, estimate.high)
-    return CheckResult(text, verdict, estimate, _why_open(check, estimate) if verdict == UNDECIDED else "")
+    verdict = _verdict(check, estimate.low, estimate.high, gain)
+    return CheckResult(text, verdict, estimate, _why_open(check, estimate, gain) if verdict == UNDECIDED else "")
 
 
-def _verdict(check: Check, low: float, high: float) -> str:
-    """The verdict for an interval."""
+def _verdict(check: Check, low: float, high: float, gain: float | None) -> str:
+    """The verdict for an interval. A difference below half of the paper's is none worth claiming, even above 0."""
+    if isinstance(check, Greater) and gain is not None and low <= check.by and high < SHARE_OF_GAIN * gain:
+        return NOT_HELD
     if isinstance(check, Within):
         return _inside(low, high, check.limit)
     if isinstance(check, Greater | Above):
@@ -95,18 +108,24 @@ def _verdict(check: Check, low: float, high: float) -> str:
     return _side(-high, -low, -check.limit)
 
 
+def _no_room(worse: Cell, gain: float) -> bool:
+    """Whether a share in percent is so close to 100 that half of the paper's gain would not fit above it."""
+    mean = sum(worse.values.values()) / len(worse.values)
+    return mean <= PERCENT < mean + SHARE_OF_GAIN * gain
+
+
 def _why_absent(names: tuple[Rows, ...], cells: Cells) -> str:
     run = {row for row, _ in cells}
     return NOT_MEASURED if all(row in run for rows in names for row in as_rows(rows)) else NOT_RUN
 
 
-def _why_open(check: Check, estimate: Estimate) -> str:
+def _why_open(check: Check, estimate: Estimate, gain: float | None) -> str:
     """Too few seeds where more of them could decide: without any difference between seeds, the check is decided."""
     if math.isnan(estimate.low):
         return FEW_SEEDS
     if estimate.seeds >= ENOUGH_SEEDS:
         return SPANS
-    return SPANS if estimate.images and _verdict(check, *estimate.images) == UNDECIDED else FEW_SEEDS
+    return SPANS if estimate.images and _verdict(check, *estimate.images, gain) == UNDECIDED else FEW_SEEDS
 
 
 def _side(low: float, high: float, bound: float) -> str:

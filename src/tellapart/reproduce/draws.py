@@ -16,7 +16,7 @@ import torch
 from tellapart.metrics.retrieval.bootstrap import SAMPLES, image_weights, resampled
 from tellapart.metrics.retrieval.recall import Ranks
 from tellapart.reproduce.cache import Cache
-from tellapart.reproduce.measures import RANKS
+from tellapart.reproduce.measures import IN_FOLDS, RANKS
 
 STORED = "drawn_"
 """Beginning of the names of arrays that are bootstrapped values already."""
@@ -42,9 +42,9 @@ def _drawn(path: Path, changed: int, metric: str) -> np.ndarray | None:
 
 @lru_cache(maxsize=1024)
 def _drawn_ranks(path: Path, changed: int) -> dict[str, np.ndarray]:
-    """All recalls of a file at once."""
+    """All recalls of a file at once, those in folds too."""
     with np.load(path, allow_pickle=False) as stored:
-        return _resampled({name: stored[name] for name in RANKS})
+        return _resampled(dict(stored))
 
 
 def bootstrap_draws(metric: str, items: Mapping[str, np.ndarray]) -> np.ndarray | None:
@@ -63,8 +63,16 @@ def bootstrap_draws(metric: str, items: Mapping[str, np.ndarray]) -> np.ndarray 
 
 
 def _resampled(items: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    ranks = Ranks(*(torch.from_numpy(items[name].astype(np.int64)) for name in RANKS))
-    return resampled(ranks, _weights(len(items[RANKS[0]])))
+    """Recalls, and where there are ranks within folds, those too: folds have one size, so that the mean over folds is
+    the mean over images."""
+    found: dict[str, np.ndarray] = {}
+    for beginning in ("", IN_FOLDS):
+        names = [beginning + name for name in RANKS]
+        if all(name in items for name in names):
+            ranks = Ranks(*(torch.from_numpy(items[name].astype(np.int64)) for name in names))
+            drawn = resampled(ranks, _weights(len(items[names[0]])))
+            found |= {beginning + name: values for name, values in drawn.items()}
+    return found
 
 
 @lru_cache(maxsize=2)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tellapart.reproduce.cache import Cache, Result
 from tellapart.reproduce.claims import CheckedClaim, check_claim
 from tellapart.reproduce.draws import drawn_of_run
+from tellapart.reproduce.paper_gains import paper_gains
 from tellapart.reproduce.row_recipes import row_hash, row_recipe
 from tellapart.reproduce.statistics import Cell
 from tellapart.reproduce.table import Column, Row, Table
@@ -64,7 +65,8 @@ def fill(
             cell = _cell(column, runs, cache)
             if cell is not None:
                 cells[row.name, column.name] = cell
-    claims = tuple(check_claim(claim, cells) for claim in table.claims)
+    gains = paper_gains(table)
+    claims = tuple(check_claim(claim, cells, gains) for claim in table.claims)
     return Filled(
         table, data, cells=cells, claims=claims, results=results, curves=_curves(table, results, cache), missing=missing
     )

@@ -20,7 +20,15 @@ from tellapart.core.files import read_json
 from tellapart.data.pack import Pack
 from tellapart.evaluation.retrieval import SplitScores, score_split
 from tellapart.metrics.retrieval.ndcg import ndcg, ndcg_rouge
-from tellapart.metrics.retrieval.recall import own_captions, r_precision, retrieval_ranks, summarise, thousand_folds
+from tellapart.metrics.retrieval.recall import (
+    Ranks,
+    own_captions,
+    r_precision,
+    retrieval_ranks,
+    summarise,
+    thousand_fold_ranks,
+    thousand_folds,
+)
 from tellapart.metrics.retrieval.rouge_relevance import rouge_relevance
 from tellapart.reproduce.caption_measures import measure_captions, measure_self_retrieval
 from tellapart.reproduce.grounding_measure import measure_grounding
@@ -31,6 +39,8 @@ from tellapart.training.log import read_log
 
 RANKS = ("ranks_i2t", "ranks_t2i", "owner")
 """Names of the arrays with retrieval ranks: [I], [C] and [C]."""
+IN_FOLDS = "1k_"
+"""Beginning of the names of metrics, and of arrays with ranks, within folds of 1,000 images."""
 
 
 Measure = Callable[[Run, Pack, str, str], Measurement]
@@ -44,8 +54,16 @@ def measure_retrieval(run: Run, pack: Pack, split: str, device: str) -> Measurem
     values = summarise(ranks)
     values["i2t_r_precision"] = r_precision(found.scores, own_captions(found.owner, len(found.image_rows)))
     values |= thousand_folds(found.scores, found.owner)
+    items = _rank_arrays(ranks)
+    within = thousand_fold_ranks(found.scores, found.owner)
+    if within is not None:
+        items |= {f"{IN_FOLDS}{name}": array for name, array in _rank_arrays(within).items()}
+    return Measurement(values, items)
+
+
+def _rank_arrays(ranks: Ranks) -> dict[str, np.ndarray]:
     arrays = (ranks.image_to_text, ranks.text_to_image, ranks.owner)
-    return Measurement(values, {name: array.cpu().numpy().astype(np.int32) for name, array in zip(RANKS, arrays)})
+    return {name: array.cpu().numpy().astype(np.int32) for name, array in zip(RANKS, arrays)}
 
 
 def measure_ndcg(run: Run, pack: Pack, split: str, device: str) -> Measurement:

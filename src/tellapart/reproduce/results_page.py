@@ -18,10 +18,12 @@ HEAD = """# Results
 
 Written by `tellapart reproduce --results docs/results.md --cache CACHE` from cached runs; do not edit. Values in rows
 marked "here" are ours, with 95% intervals. The paper's are below them, on the paper's own data and backbone.
-A claim is held or not held if the whole interval of the difference is on one side, and undecided otherwise. Every check
-names its method. *Paired seeds*: the difference of two rows, seed by seed. *Two-level bootstrap*: over test images, the
-same for both rows, and over seeds. *Paired t*: over seeds only, where the values of single images are not stored.
-*Welch t*: rows with different seeds, as if independent. `reproduce/comparisons.py` has the formulas.
+A claim is held or not held if the whole interval of the difference is on one side. It is also not held if the interval
+includes 0 but not half of the paper's own gain, which the check then names: what is left of the gain, if anything, is
+too small to replicate it. Otherwise it is undecided. Every check names its method. *Paired seeds*: the difference of
+two rows, seed by seed. *Two-level bootstrap*: over test images, the same for both rows, and over seeds. *Paired t*:
+over seeds only, where the values of single images are not stored. *Welch t*: rows with different seeds, as if
+independent. `reproduce/comparisons.py` has the formulas.
 
 PACK in the commands is Flickr8k with its public split: `tellapart prepare FLICKR8K --out PACK`, then
 `tellapart extract PACK --kind vector,grid,regions` and `tellapart annotate PACK --sentence-targets minilm --objects`.

@@ -91,6 +91,14 @@ def thousand_folds(scores: Tensor, owner: Tensor) -> dict[str, float]:
     return {f"1k_{name}": value for name, value in found.items()}
 
 
+def thousand_fold_ranks(scores: Tensor, owner: Tensor) -> Ranks | None:
+    """The ranks that `thousand_folds` averages; None for fewer than 5,000 images."""
+    if scores.shape[0] < FOLD_IMAGES:
+        return None
+    whole = scores.shape[0] // FOLD_SIZE * FOLD_SIZE
+    return fold_ranks(scores[:whole], owner, whole // FOLD_SIZE)
+
+
 def fold_recall(scores: Tensor, owner: Tensor, folds: int = 5) -> dict[str, float]:
     """The mean of `recall` over `folds` consecutive folds of equal size. Later images are ignored."""
     size = scores.shape[0] // folds
@@ -102,6 +110,18 @@ def fold_recall(scores: Tensor, owner: Tensor, folds: int = 5) -> dict[str, floa
         rows = scores[fold * size : (fold + 1) * size]
         results.append(recall(rows[:, columns], owner[columns] - fold * size))
     return {name: sum(result[name] for result in results) / folds for name in results[0]}
+
+
+def fold_ranks(scores: Tensor, owner: Tensor, folds: int) -> Ranks:
+    """The ranks within `folds` consecutive folds of equal size, one after the other; `owner` counts over all folds."""
+    size = scores.shape[0] // folds
+    parts = []
+    for fold in range(folds):
+        columns = (owner // size == fold).nonzero().squeeze(1)
+        found = retrieval_ranks(scores[fold * size : (fold + 1) * size][:, columns], owner[columns] - fold * size)
+        parts.append(Ranks(found.image_to_text, found.text_to_image, found.owner + fold * size))
+    whole = [torch.cat([getattr(part, name) for part in parts]) for name in ("image_to_text", "text_to_image", "owner")]
+    return Ranks(*whole)
 
 
 def r_precision(scores: Tensor, positive: Tensor) -> float:
