@@ -262,6 +262,21 @@ def _check_edits(world: Path, out: Path) -> None:
         check(row is not None and row["edited"] == f"caption {step}", f"edit {step} is lost after a restart")
 
 
+def check_index_and_edits(world: Path, out: Path) -> None:
+    """An index that was updated while people wrote captions has both."""
+    from tellapart.search.store import open_store
+
+    _check_vectors(world, out / "index", unchanged_only=True)
+    _index(world, out)
+    names = sorted(path.name for path in (world / "photos").iterdir())
+    check(sorted(_rows(out / "index")) == names, f"rows {sorted(_rows(out / 'index'))}")
+    _check_vectors(world, out / "index")
+    store = open_store(str(out / "index"))
+    for step in range(PHOTOS):
+        row = store.row(str(world / "photos" / f"{step}.png"))
+        check(row is not None and row["edited"] == f"caption {step}", f"edit {step} is lost beside an update")
+
+
 def _same_files(found: Path, whole: Path, except_for: tuple[str, ...]) -> None:
     for path in whole.rglob("*"):
         if path.is_file() and path.name not in except_for:

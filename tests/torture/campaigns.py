@@ -15,6 +15,7 @@ from torture.server_clients import SERVER_CLIENTS
 from torture.server_fuzz import SERVER_FUZZ
 from torture.slow_clients import SLOW_CLIENTS
 from torture.token_guessing import TOKEN_GUESSING
+from torture.training import GLOO, JUMPING_CLOCK, SPOILED_GRADIENTS
 from torture.writers import TWO_WRITERS
 
 CAMPAIGNS: dict[str, Campaign] = {
@@ -30,5 +31,8 @@ CAMPAIGNS: dict[str, Campaign] = {
     "slow-clients": SLOW_CLIENTS,
     "token-guessing": TOKEN_GUESSING,
     "foreign-origins": FOREIGN_ORIGINS,
+    "gloo": GLOO,
+    "spoiled-gradients": SPOILED_GRADIENTS,
+    "jumping-clock": JUMPING_CLOCK,
     "fifty-clients": SERVER_CLIENTS,
 }

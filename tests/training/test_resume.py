@@ -94,3 +94,38 @@ def test_rejects_to_overwrite_and_to_mix(tiny_pack: Path, tmp_path: Path) -> Non
         train_recipe(small_recipe(), settings(tiny_pack, tmp_path / "run"))
     with pytest.raises(InputError, match="another recipe"):
         train_recipe(small_recipe(Average()), settings(tiny_pack, tmp_path / "run", resume=True))
+
+
+def test_two_processes_cannot_train_in_one_folder(tiny_pack: Path, tmp_path: Path) -> None:
+    from tellapart.core.only_writer import only_writer
+
+    with only_writer(tmp_path / "run", "training in"):
+        with pytest.raises(InputError, match=r"Another process is training in .*run; wait for it"):
+            train_recipe(small_recipe(), settings(tiny_pack, tmp_path / "run"))
+        assert list((tmp_path / "run").iterdir()) == []
+    train_recipe(small_recipe(), settings(tiny_pack, tmp_path / "run"))
+
+
+@pytest.mark.parametrize("step", [1, 5, 20])
+def test_no_checkpoint_of_spoiled_weights_replaces_a_good_one(
+    tiny_pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """One gradient becomes NaN while the loss is still finite; training stops, and resumes from before that step."""
+    from tellapart.training import loop
+
+    train_recipe(small_recipe(), settings(tiny_pack, tmp_path / "whole"))
+    learn, calls = loop.training_step, []
+
+    def spoiled(stage, learner, *rest):
+        calls.append(1)
+        values = learn(stage, learner, *rest)
+        if len(calls) == step:
+            learner.optimiser.param_groups[0]["params"][0].data.fill_(float("nan"))
+        return values
+
+    with monkeypatch.context() as patch, pytest.raises(InputError, match="not finite numbers any more"):
+        patch.setattr(loop, "training_step", spoiled)
+        train_recipe(small_recipe(), settings(tiny_pack, tmp_path / "spoiled"))
+    train_recipe(small_recipe(), settings(tiny_pack, tmp_path / "spoiled", resume=True))
+    whole, resumed = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "spoiled"))
+    assert all((whole[name] == resumed[name]).all() for name in whole)

@@ -23,7 +23,7 @@ from tellapart.training.prefetch import prefetch, timed
 from tellapart.training.replay import REPLAYABLE, Replay, make_replayable
 from tellapart.training.runtime import StageRuntime
 from tellapart.training.schedules import lr_factor
-from tellapart.training.step import Learner, check_finite, precision, training_step
+from tellapart.training.step import Learner, check_finite, check_weights, precision, training_step
 from tellapart.training.validation import is_lower_better, validate_epoch
 
 LOG_EVERY = 20
@@ -158,5 +158,8 @@ def _train_epoch(
         due = last and position.step < steps and time.monotonic() - learner.saved > runtime.save_every
         if due and group().is_main:
             position.sums = {name: value.item() for name, value in sums.items()}
+            check_weights(learner.objective, stage)
             _save(learner, position, runtime)
-    return check_finite({f"mean_{name}": total.item() / steps for name, total in sums.items()}, stage), waited
+    means = check_finite({f"mean_{name}": total.item() / steps for name, total in sums.items()}, stage)
+    check_weights(learner.objective, stage)
+    return means, waited

@@ -94,6 +94,16 @@ def precision(stage: Stage, batch: Batch) -> torch.autocast:
     return torch.autocast(kind, getattr(torch, stage.precision), enabled=mixed, cache_enabled=not recording())
 
 
+def check_weights(objective: nn.Module, stage: Stage) -> None:
+    """Raise if a weight is not a finite number, so that no checkpoint of such weights replaces a good one."""
+    for name, weights in objective.named_parameters():
+        if not bool(torch.isfinite(weights).all()):
+            raise InputError(
+                f"The weights {name} of stage '{stage.name}' are not finite numbers any more. Lower the learning rate, "
+                "set clip_norm, or use float32. The last checkpoint is from before."
+            )
+
+
 def check_finite(values: dict[str, float], stage: Stage) -> dict[str, float]:
     """The values themselves; raises if the loss among them is not a finite number."""
     loss = values.get("loss", values.get("mean_loss", 0.0))

@@ -6,6 +6,7 @@ import copy
 import os
 import random
 import shutil
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from tellapart.core.checksums import write_checksums
 from tellapart.core.device import usable_device
 from tellapart.core.distributed import barrier, from_main, group, join_group
 from tellapart.core.errors import InputError
+from tellapart.core.only_writer import only_writer
 from tellapart.core.progress import Progress
 from tellapart.data.feature_choice import choose_features
 from tellapart.data.open_packs import open_pack
@@ -67,15 +69,18 @@ REPLAYED_WIDTH = 4
 def train_recipe(recipe: Recipe, settings: TrainSettings, progress: Progress | None = None) -> Run:
     """Train the stages of a recipe that are not finished yet; returns the finished run.
 
-    An InputError before anything is learned leaves no run folder behind.
+    An InputError before anything is learned leaves no run folder behind. One process, or one group of processes, trains
+    in a folder at a time.
     """
-    began = not (settings.out / "recipe.json").is_file()
-    try:
-        return _train(recipe, settings, progress or Progress(enabled=False))
-    except InputError:
-        if began:
-            forget_run(settings.out)
-        raise
+    is_main = os.environ.get("RANK", "0") == "0"
+    with only_writer(settings.out, "training in") if is_main else nullcontext():
+        began = not (settings.out / "recipe.json").is_file()
+        try:
+            return _train(recipe, settings, progress or Progress(enabled=False))
+        except InputError:
+            if began:
+                forget_run(settings.out)
+            raise
 
 
 @dataclass(frozen=True)
