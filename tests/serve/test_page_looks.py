@@ -89,6 +89,8 @@ def test_everything_has_a_name_and_a_place_in_the_order(page: Page, page_server:
                        && !document.getElementById(one.getAttribute('aria-labelledby')))
       .map((one) => one.outerHTML)"""
     assert page.run(nameless) == []
+    identities = page.run("return [...document.querySelectorAll('[id]')].map((one) => one.id)")
+    assert len(set(identities)) == len(identities)
     levels = page.run("return [...document.querySelectorAll('h1, h2, h3')].map((one) => Number(one.tagName[1]))")
     assert levels[0] == 1 and all(later - earlier <= 1 for earlier, later in pairwise(levels))
     assert page.browser.switch_to.active_element == page.one("#query")

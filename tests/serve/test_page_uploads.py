@@ -1,5 +1,6 @@
 """Photos dropped on the page: captions, attention as a heat map, several at once, and problems that name the file."""
 
+import base64
 from pathlib import Path
 
 import pytest
@@ -145,13 +146,30 @@ def test_a_chosen_file(page: Page, page_server: Server, served_world: Path) -> N
     page.until_text("#status", "Described red-left.png.")
 
 
-def test_a_phone_takes_photos(page: Page, page_server: Server) -> None:
+def test_a_pasted_photo_and_a_dropped_text(page: Page, page_server: Server, served_world: Path) -> None:
+    page.open(page_server)
+    page.run("document.dispatchEvent(new DragEvent('drop', {dataTransfer: new DataTransfer()}))")
+    page.until("#status.problem", lambda element: element.text.startswith("There is no file in what you dropped."))
+    photo = base64.b64encode((served_world / "photos" / "red-left.png").read_bytes()).decode()
+    paste = """
+    const bytes = Uint8Array.from(atob(arguments[0]), (letter) => letter.charCodeAt(0)), transfer = new DataTransfer();
+    transfer.items.add(new File([bytes], "pasted.png", {type: "image/png"}));
+    document.dispatchEvent(new ClipboardEvent("paste", {clipboardData: transfer}));
+    """
+    page.run(paste, photo)
+    page.until_text("#status", "Described pasted.png.")
+    assert "problem" not in page.one("#status").get_attribute("class")
+
+
+def test_a_phone_takes_photos(page: Page, page_server: Server, served_world: Path) -> None:
     page.show_as(390, 844)
     page.open(page_server)
-    camera = page.one("#camera")
+    camera = page.one("#take-photo")
     assert camera.get_attribute("capture") == "environment" and camera.get_attribute("accept") == "image/*"
     labels = [label.text for label in page.all_of("#drop label") if label.is_displayed()]
     assert labels == ["Take a photo", "Choose photos"]
+    camera.send_keys(str(served_world / "photos" / "red-left.png"))
+    page.until_text("#status", "Described red-left.png.")
     page.show_as(1100, 900)
     labels = [label.text for label in page.all_of("#drop label") if label.is_displayed()]
     assert labels == ["Drop photos here or choose them"]

@@ -35,7 +35,8 @@ async function follow() {
     try {
       const info = await request("/api/index");
       showInfo(info);
-      const isBusy = byId("photo").open || !byId("description").hidden || scrollY > innerHeight / 2;
+      const isBusy = byId("photo").open || !byId("description").hidden || scrollY > innerHeight / 2
+        || byId("results").contains(document.activeElement);
       if (photos !== null && photos !== info.photos && showsNewest() && !isBusy) await showResults();
       photos = info.photos;
       if (info.indexing) pause = WHILE_INDEXING;

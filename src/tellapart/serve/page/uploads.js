@@ -43,6 +43,12 @@ export async function describeFiles(files) {
   if (own === round && described.length) showMessage("status", summary());
 }
 
+/** Describe what was dropped; a link or a text has no files. */
+function describeDropped(files) {
+  if (files.length) describeFiles(files);
+  else showMessage("status", "There is no file in what you dropped. Save the photo first, then drop its file.", true);
+}
+
 function progressInWords(files, finished) {
   return files.length === 1 ? `Describing ${files[0].name} …` : `Describing photos: ${finished} of ${files.length} …`;
 }
@@ -99,7 +105,7 @@ function showPlace(at, isFirst = false) {
 
 /** Accept files from the fields, and photos dropped anywhere: a drop beside the field must not replace the page. */
 export function startUploads() {
-  for (const id of ["file", "camera"]) {
+  for (const id of ["file", "take-photo"]) {
     byId(id).addEventListener("change", (event) => {
       describeFiles([...event.target.files]);
       event.target.value = "";
@@ -109,9 +115,10 @@ export function startUploads() {
     document.addEventListener(type, (event) => {
       event.preventDefault();
       byId("drop").classList.toggle("over", type === "dragover");
-      if (type === "drop") describeFiles([...event.dataTransfer.files]);
+      if (type === "drop") describeDropped([...event.dataTransfer.files]);
     });
   }
+  document.addEventListener("paste", (event) => describeFiles([...event.clipboardData.files]));
   byId("previous-described").addEventListener("click", () => showPlace(place - 1));
   byId("next-described").addEventListener("click", () => showPlace(place + 1));
   byId("close-description").addEventListener("click", () => {
