@@ -100,7 +100,22 @@ def test_what_is_not_sure_is_for_review_and_not_written(site: Path) -> None:
         assert found.status == "review" and found.edit is None and note in found.note
         (taken,) = proposals(site / "index.html", tag, unsure=True)
         assert taken.status == "caption" and taken.edit is not None and note in taken.note
+    photo(site / "img" / "small.png", size=(40, 64))
+    assert "small" in one(site, "<img src=img/small.png>")[2]
     assert one(site, "<a href=big.jpg><img src=img/dog.png></a>")[0] == "caption"
+
+
+def test_the_least_confidence_of_a_caption(site: Path) -> None:
+    (site / "index.html").write_text("<img src=img/dog.png>")
+    page = read_page(*find_pages([site])[0])
+
+    def status(confidence: float, least: float = 0.7) -> str:
+        answer = [Caption("a dog", -1.0, confidence=confidence, sure=True)]
+        return Proposer(lambda files, others: answer, confidence=least).propose(page)[0].status
+
+    assert (status(0.69), status(0.7), status(0.6, least=0.5)) == ("review", "caption", "caption")
+    with pytest.raises(InputError, match="from 0 to 1, not 70"):
+        status(0.7, least=70)
 
 
 def test_given_texts_stay_unless_they_are_to_be_replaced(site: Path) -> None:

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from tellapart.alt_text.decorative import why_decorative
+from tellapart.alt_text.decorative import SMALL, why_decorative
 from tellapart.alt_text.image_facts import ImageFacts, image_facts
 from tellapart.alt_text.page_image import PageImage
 from tellapart.alt_text.pages import Page
 from tellapart.alt_text.proposal import Proposal
 from tellapart.alt_text.wording import LONGEST, alternative_text
+from tellapart.core.errors import InputError
 from tellapart.images.formats import SUFFIXES
 from tellapart.inference.caption import Caption
 
@@ -26,6 +27,10 @@ Replaced = Literal["empty", "file-names"]
 Captions = Callable[[Sequence[Path], Sequence[Path]], Sequence[Caption | Exception]]
 """Captions of images, each told apart from some others: (images, others) -> captions, or why there is none."""
 CACHED = 10_000
+CONFIDENCE = 0.7
+"""The least confidence of a caption that is written without review: higher than for photos in an album, since many
+images of sites are not such photos as the captioner learned from."""
+SMALL_IMAGE = "small, and the captioner knows larger photos"
 DRAWN = "a screenshot, diagram or drawing, and the captioner knows photos"
 
 
@@ -36,14 +41,23 @@ class _Waiting:
     proposal: Proposal
     image: PageImage
     file: Path
-    drawn: bool
+    doubts: tuple[str, ...]
 
 
 class Proposer:
     """Proposes alternative texts page by page."""
 
-    def __init__(self, captions: Captions, replaced: Sequence[Replaced] = (), unsure: bool = False) -> None:
-        self.captions, self.replaced, self.unsure = captions, tuple(replaced), unsure
+    def __init__(
+        self,
+        captions: Captions,
+        replaced: Sequence[Replaced] = (),
+        unsure: bool = False,
+        confidence: float = CONFIDENCE,
+    ) -> None:
+        """unsure: take captions that a person should review. confidence: the least that a sure one has."""
+        if not 0 <= confidence <= 1:
+            raise InputError(f"`confidence` must be from 0 to 1, not {confidence}.")
+        self.captions, self.replaced, self.unsure, self.confidence = captions, tuple(replaced), unsure, confidence
         self.facts = functools.lru_cache(CACHED)(image_facts)
 
     def propose(self, page: Page) -> list[Proposal]:
@@ -82,7 +96,9 @@ class Proposer:
             return replace(empty, note=resolved.fault or facts.fault)
         if facts.drawn and not self.unsure:
             return replace(empty, status="review", note=f"{DRAWN}; describe it yourself")
-        return _Waiting(empty, image, resolved.file, facts.drawn)
+        width, height = image.width or facts.width, image.height or facts.height
+        doubts = [DRAWN] if facts.drawn else [SMALL_IMAGE] if max(width, height) <= SMALL else []
+        return _Waiting(empty, image, resolved.file, tuple(doubts))
 
     def _captioned(self, results: Iterable[Proposal | _Waiting], shown: Sequence[Path]) -> list[Proposal]:
         results = list(results)
@@ -95,7 +111,9 @@ class Proposer:
         if isinstance(caption, Exception):
             return replace(waiting.proposal, note=str(caption).removesuffix("."))
         text = alternative_text(caption.text)
-        doubts = [DRAWN] if waiting.drawn else ["not sure"] if caption.sure is False else []
+        doubts = list(waiting.doubts)
+        if caption.sure is False or (caption.confidence is not None and caption.confidence < self.confidence):
+            doubts.append("not sure")
         if waiting.image.link is not None and not _is_image(waiting.image.link):
             doubts.append("alone in a link; say where the link leads")
         notes = ["nothing sets it apart from the others of its page"] if caption.distinct is False else []

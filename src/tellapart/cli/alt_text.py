@@ -17,7 +17,7 @@ from tellapart.alt_text.captioning import PageCaptioner
 from tellapart.alt_text.changes import diff, write
 from tellapart.alt_text.pages import Page, find_pages, read_page
 from tellapart.alt_text.proposal import Proposal
-from tellapart.alt_text.propose import Proposer, Replaced
+from tellapart.alt_text.propose import CONFIDENCE, Proposer, Replaced
 from tellapart.alt_text.reviewed import COLUMNS, Reviewed, read_reviewed
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_path
@@ -43,6 +43,8 @@ class AltTextOptions:
     """Take the texts from such a CSV or JSON file that you have edited, instead of generating captions."""
     unsure: bool = False
     """Take uncertain captions, too. Default: they are listed for review, and not written."""
+    confidence: float = CONFIDENCE
+    """The least confidence of a caption that counts as certain, 0 … 1."""
     replace: tuple[Replaced, ...] = ()
     """Replace other texts, too: empty (alt="") and file-names (alt="dog.jpg")."""
     root: Path | None = None
@@ -99,7 +101,7 @@ def _proposer(options: AltTextOptions) -> Proposer | Reviewed:
     from tellapart.inference.captioning import load_captioner
 
     captions = PageCaptioner(lambda: load_captioner(options.captioner, options.device))
-    return Proposer(captions, options.replace, options.unsure)
+    return Proposer(captions, options.replace, options.unsure, options.confidence)
 
 
 def _put(page: Page, proposals: list[Proposal], options: AltTextOptions) -> bool:

@@ -42,15 +42,19 @@ class EditHistory:
 
     def add(self, content: str, path: str, caption: str | None) -> None:
         """Remember an edit. One that cannot be remembered is stored in the index all the same."""
+        self.add_all([(content, path, caption)])
+
+    def add_all(self, edits: Sequence[tuple[str, str, str | None]]) -> None:
+        """Remember edits that were made together: content, path and caption of each."""
         import pyarrow as pa
 
         columns = [("content", pa.string()), ("path", pa.string()), ("caption", pa.string())]
         schema = pa.schema([*columns, ("saved", pa.timestamp("us"))])
         now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
-        row = {"content": content, "path": path, "caption": caption, "saved": now}
+        rows = [{"content": one[0], "path": one[1], "caption": one[2], "saved": now} for one in edits]
         with contextlib.suppress(InputError), table_errors(self.where):
             table = self.database.create_table(TABLE, schema=schema, exist_ok=True)
-            table.add(pa.Table.from_pylist([row], schema))
+            table.add(pa.Table.from_pylist(rows, schema))
             if table.version % COMPACT_EVERY == 0:
                 compact_table(table, Saved(self.where), TABLE)
 

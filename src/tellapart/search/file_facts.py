@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tellapart.images.formats import image_suffixes
-from tellapart.images.metadata.photo_metadata import PhotoMetadata, read_metadata
+from tellapart.images.metadata.photo_metadata import PhotoMetadata, modified_time, read_metadata
 from tellapart.images.opening_files import open_photo
 from tellapart.images.orientation import upright_size
 from tellapart.images.verified_file import hash_of
@@ -22,7 +22,7 @@ class FileFacts:
 
     size: int
     modified: int
-    """In nanoseconds."""
+    """In nanoseconds; of its sidecar, if that is newer."""
     content: str
     """Hash of the bytes: a moved or copied file keeps it."""
     width: int
@@ -56,7 +56,7 @@ def file_facts(path: Path) -> FileFacts:
         metadata = read_metadata(opened, path)
     return FileFacts(
         size=len(data),
-        modified=status.st_mtime_ns,
+        modified=modified_time(path, status.st_mtime_ns),
         content=hash_of(data),
         width=width,
         height=height,

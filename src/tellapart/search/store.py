@@ -74,6 +74,17 @@ class Store:
             with table_errors(self.where):
                 self.table.merge_insert("path").when_matched_update_all().execute(rows.drop_columns("edited"))
 
+    def put_columns(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Replace some columns of rows, which are found by their `path`; all rows have the same columns."""
+        import pyarrow as pa
+
+        for first in range(0, len(rows), VALUES_PER_CONDITION):
+            some = rows[first : first + VALUES_PER_CONDITION]
+            columns = pa.schema([self.schema().field(name) for name in some[0]])
+            with table_errors(self.where):
+                table = pa.Table.from_pylist(list(some), columns)
+                self.table.merge_insert("path").when_matched_update_all().execute(table)
+
     def delete(self, paths: Sequence[str]) -> None:
         """Delete the rows of these paths."""
         for first in range(0, len(paths), VALUES_PER_CONDITION):

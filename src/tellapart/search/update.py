@@ -51,7 +51,7 @@ def update_index(
     """
     roots = checked_roots(folders)
     changes = Changes()
-    with _only_writer(store.where), reported(store.where, total) as status:
+    with only_writer(store.where), reported(store.where, total) as status:
 
         def finish(photos: int) -> None:
             status.advance(photos)
@@ -123,7 +123,7 @@ def _check_emptied(store: Store, roots: Sequence[str], gone: Sequence[str], forg
 
 
 @contextlib.contextmanager
-def _only_writer(where: str) -> Iterator[None]:
+def only_writer(where: str) -> Iterator[None]:
     """Raise if another process updates the index. On object storage, LanceDB's transactions have to do."""
     if "://" in where:
         yield

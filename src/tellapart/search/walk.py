@@ -13,6 +13,7 @@ import numpy as np
 
 from tellapart.images.folders import images_in
 from tellapart.images.formats import NEEDS
+from tellapart.images.metadata.photo_metadata import modified_time
 from tellapart.search.changes import Changes
 from tellapart.search.examined import Photo
 from tellapart.search.known import Known
@@ -64,8 +65,9 @@ def changed_photos(
     """Photos that are new or changed, in chunks; the first chunks are small, so that encoding starts at once."""
     waiting: list[Photo] = []
     size = min(chunk, FIRST_CHUNK)
+    sidecars = _Sidecars()
     for some in _in_pieces(_walk(roots, unreadable), FILES_PER_STEP):
-        states = [_state(photo.path, unreadable) for photo in some]
+        states = [_state(photo.path, unreadable, sidecars) for photo in some]
         there = [photo for photo, state in zip(some, states) if state is not None]
         sizes, modified = np.asarray([state for state in states if state is not None], np.int64).reshape(-1, 2).T
         same = known.unchanged([photo.path for photo in there], sizes, modified)
@@ -96,14 +98,33 @@ def _within(root: str, other: str) -> bool:
     return root != other and Path(root).is_relative_to(other)
 
 
-def _state(path: str, unreadable: Unreadable) -> tuple[int, int] | None:
-    """Size and time of change of a file; None if it cannot be read."""
+class _Sidecars:
+    """Which sidecars a folder has. It is listed once, since photos come folder by folder."""
+
+    def __init__(self) -> None:
+        self.folder, self.stems = "", frozenset[str]()
+
+    def has(self, path: str) -> bool:
+        """Whether a photo has a sidecar: dog.jpg.xmp or dog.xmp."""
+        folder, name = os.path.split(path)
+        if folder != self.folder:
+            try:
+                names = os.listdir(folder)
+            except OSError:
+                names = []
+            self.folder, self.stems = folder, frozenset(one[:-4] for one in names if one.endswith(".xmp"))
+        return bool(self.stems) and (name in self.stems or os.path.splitext(name)[0] in self.stems)
+
+
+def _state(path: str, unreadable: Unreadable, sidecars: _Sidecars) -> tuple[int, int] | None:
+    """Size and time of change of a file, or of its sidecar if that is newer; None if it cannot be read."""
     try:
         status = os.stat(path)
     except OSError as error:
         unreadable.add(error)
         return None
-    return status.st_size, status.st_mtime_ns
+    own = status.st_mtime_ns
+    return status.st_size, modified_time(Path(path), own) if sidecars.has(path) else own
 
 
 def _in_pieces(photos: Iterable[Photo], size: int) -> Iterator[list[Photo]]:

@@ -80,6 +80,15 @@ def sidecars(path: Path) -> tuple[Path, Path]:
     return path.with_name(f"{path.name}.xmp"), path.with_suffix(".xmp")
 
 
+def modified_time(path: Path, own: int) -> int:
+    """The time of change of a photo (`own`) or of its sidecar, whichever is later, in nanoseconds."""
+    times = [own]
+    for sidecar in sidecars(path):
+        with contextlib.suppress(OSError, ValueError):
+            times.append(sidecar.stat().st_mtime_ns)
+    return max(times)
+
+
 def sidecar_packet(path: Path) -> bytes | None:
     """The bytes of the sidecar of a photo; None if it has none that can be read."""
     for sidecar in sidecars(path):

@@ -52,8 +52,10 @@ EDITORS: dict[str, Editor] = {
 """By Pillow's name of the format. Other formats have sidecars."""
 
 
-def write_description(photo: Path, text: str, where: Where, *, generated: bool = False, backup: bool = True) -> Path:
-    """Write a description into a photo or its sidecar, atomically; the file that changed.
+def write_description(
+    photo: Path, text: str, where: Where, *, generated: bool = False, backup: bool = True
+) -> Path | None:
+    """Write a description into a photo or its sidecar, atomically; the file that changed, None if it had it already.
 
     generated: mark it as generated, so that it is not read as people's own later.
     backup: keep the original as dog.jpg_original, unless an older one is there.
@@ -63,11 +65,11 @@ def write_description(photo: Path, text: str, where: Where, *, generated: bool =
         raise InputError(f"{photo}: a description needs at least one letter.")
     file = Path(os.path.realpath(photo))
     if where == "embedded":
-        _replace(file, lambda data: _embedded(file, data, cleaned, generated), backup)
-        return file
+        changed = _replace(file, lambda data: _embedded(file, data, cleaned, generated), backup)
+        return file if changed else None
     sidecar = next((path for path in sidecars(file) if path.is_file()), sidecars(file)[0])
-    _replace(sidecar, lambda data: _in_sidecar(sidecar, data, cleaned, generated), backup)
-    return sidecar
+    changed = _replace(sidecar, lambda data: _in_sidecar(sidecar, data, cleaned, generated), backup)
+    return sidecar if changed else None
 
 
 def _embedded(file: Path, data: bytes, text: str, generated: bool) -> bytes:
@@ -102,13 +104,13 @@ def _in_sidecar(sidecar: Path, data: bytes, text: str, generated: bool) -> bytes
     return edited
 
 
-def _replace(path: Path, edit: Callable[[bytes], bytes], backup: bool) -> None:
-    """Replace a file by its edited bytes, with its rights; a file that does not exist has none."""
+def _replace(path: Path, edit: Callable[[bytes], bytes], backup: bool) -> bool:
+    """Replace a file by its edited bytes, with its rights, and say whether they differ. A new file has new rights."""
     there = path.exists()
     data = path.read_bytes() if there else b""
     edited = edit(data)
     if edited == data:
-        return
+        return False
     rights = path.stat().st_mode & 0o7777 if there else None
     original = path.with_name(path.name + ORIGINAL)
     if backup and there and not original.exists():
@@ -120,3 +122,4 @@ def _replace(path: Path, edit: Callable[[bytes], bytes], backup: bool) -> None:
             raise InputError(f"{path} has changed meanwhile; try again.")
     if rights is not None:
         path.chmod(rights)
+    return True

@@ -1,0 +1,131 @@
+"""An index as one file: all tables with checksums, and the captions that people wrote as text.
+
+The file is a zip archive without compression, since vectors do not compress: any program can open it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import zipfile
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from tellapart.core.checksums import Sum, checksum
+from tellapart.core.errors import InputError
+from tellapart.core.files import atomic_folder, atomic_path
+from tellapart.core.json_text import BrokenJson, parse_json
+from tellapart.search.edits import edits_of
+from tellapart.search.saved import SAVED, Saved
+from tellapart.search.store import open_store
+from tellapart.search.update import only_writer
+
+MANIFEST, EDITS = "backup.json", "edits.jsonl"
+FORM = 1
+ATTEMPTS = 5
+BLOCK = 1 << 20
+LARGEST_MANIFEST = 1 << 28
+
+
+@dataclass(frozen=True)
+class Backup:
+    """What a backup holds."""
+
+    photos: int
+    edits: int
+    bytes: int
+    created: str
+    """In UTC."""
+
+
+def back_up(where: str, out: Path) -> Backup:
+    """Write an index into one file, atomically. It may be searched and edited meanwhile, but not updated."""
+    if "://" in where:
+        raise InputError(f"{where} is not a folder: only an index on a disk is backed up. Export its edits instead.")
+    store = open_store(where)
+    with only_writer(where), atomic_path(out) as partial:
+        for attempt in range(ATTEMPTS):
+            store.table.checkout_latest()
+            store.sync()
+            try:
+                return _write(where, partial)
+            except FileNotFoundError:  # an edit has replaced a file: begin again with the new ones
+                partial.unlink(missing_ok=True)
+                if attempt == ATTEMPTS - 1:
+                    raise InputError(f"Others keep writing the index {where}; try again.") from None
+        raise AssertionError("every attempt returns or raises")
+
+
+def _write(where: str, partial: Path) -> Backup:
+    folder, store = Path(where), open_store(where)
+    record = Saved(where).read()
+    assert record is not None, "it was written just before"
+    edits = edits_of(store)
+    lines = "".join(json.dumps(asdict(edit), ensure_ascii=False) + "\n" for edit in edits)
+    files: dict[str, Sum] = {}
+    with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name in [*record.files, SAVED]:
+            archive.write(folder / name, f"index/{name}")
+            files[name] = record.files.get(name) or checksum(folder / name)
+        archive.writestr(EDITS, lines)
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        size = sum(one[0] for one in files.values())
+        found = Backup(len(store), len(edits), size, now)
+        archive.writestr(MANIFEST, json.dumps({"form": FORM, **asdict(found), "files": files}, indent=1))
+    # saved.json may be newer than what was read first: then the files that it names must be there, too.
+    with zipfile.ZipFile(partial) as archive:
+        named = set(json.loads(archive.read(f"index/{SAVED}"))["files"])
+    if not named <= set(files):
+        raise FileNotFoundError(SAVED)
+    return found
+
+
+def restore(backup: Path, out: Path) -> Backup:
+    """Write the index of a backup into a new folder, atomically; InputError if a byte of it is damaged."""
+    if out.exists():
+        raise InputError(f"{out} exists; choose another `out`, or move it away first.")
+    try:
+        with zipfile.ZipFile(backup) as archive:
+            facts = _manifest(backup, archive)
+            with atomic_folder(out) as partial:
+                for name, stored in facts["files"].items():
+                    _extract(backup, archive, name, stored, partial)
+    except FileNotFoundError as error:
+        raise InputError(f"{backup} does not exist; give a file that a backup wrote.") from error
+    except (zipfile.BadZipFile, KeyError, NotImplementedError, EOFError) as error:
+        raise InputError(f"{backup} is not a whole backup ({error}); copy it again.") from error
+    return Backup(**{name: facts[name] for name in Backup.__dataclass_fields__})
+
+
+def _manifest(backup: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
+    try:
+        if archive.getinfo(MANIFEST).file_size > LARGEST_MANIFEST:
+            raise BrokenJson("it is too large", 1)
+        facts = parse_json(archive.read(MANIFEST).decode("utf-8"))
+        files = {str(name): (int(size), str(digest)) for name, (size, digest) in facts["files"].items()}
+    except (BrokenJson, ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"{backup} is not a backup of an index ({error}); give a file that a backup wrote.") from error
+    if facts.get("form") != FORM:
+        raise InputError(f"{backup} was written by a later version; restore it with that one.")
+    return {**facts, "files": files}
+
+
+def _extract(backup: Path, archive: zipfile.ZipFile, name: str, stored: Sum, folder: Path) -> None:
+    """Write one file, whose name must stay inside the folder, and check its bytes."""
+    parts = PurePosixPath(name).parts
+    if not parts or name.startswith("/") or any(part in ("..", ".") or "\\" in part or ":" in part for part in parts):
+        raise InputError(f"{backup} names a file outside of the index ({name}); it is not a backup.")
+    path = folder.joinpath(*parts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    digest, size = hashlib.blake2b(digest_size=16), 0
+    with archive.open(f"index/{name}") as source, path.open("wb") as target:
+        while block := source.read(BLOCK):
+            size += len(block)
+            if size > stored[0]:
+                break
+            digest.update(block)
+            target.write(block)
+    if (size, digest.hexdigest()) != tuple(stored):
+        raise InputError(f"{backup} is damaged: {name} has other bytes than were backed up; copy it again.")
