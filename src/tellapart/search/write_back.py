@@ -9,8 +9,10 @@ from typing import Any
 
 from tellapart.core.errors import InputError
 from tellapart.images.folders import file_inside
+from tellapart.images.formats import image_suffixes
 from tellapart.images.metadata.photo_metadata import read_metadata
 from tellapart.images.metadata.writing import Where, write_description
+from tellapart.images.opening_files import open_photo
 from tellapart.search.file_facts import file_facts
 from tellapart.search.store import Store
 from tellapart.search.table import under
@@ -103,13 +105,9 @@ def _write(row: dict[str, Any], settings: WriteBack, result: WrittenBack) -> boo
 
 
 def _description(file: Path) -> str | None:
-    from PIL import Image
-
-    from tellapart.images.formats import image_suffixes
-
     image_suffixes()  # registers plugins
     try:
-        with Image.open(file) as opened:
+        with open_photo(file, file.suffix) as opened:
             return read_metadata(opened, file).description
     except Exception as error:  # a decoder may raise anything for a broken file
         raise InputError(f"{file} cannot be opened as an image ({error}).") from error

@@ -157,6 +157,14 @@ def test_formats_without_metadata_have_sidecars(tmp_path: Path) -> None:
     assert read(photo).description == TEXT
 
 
+def test_raw_photos_are_never_edited(tmp_path: Path) -> None:
+    """Most raw formats are TIFF inside."""
+    photo = tmp_path / "cat.nef"
+    drawn().save(photo, format="TIFF")
+    with pytest.raises(InputError, match="embedded in raw files\\); use a sidecar"):
+        write_description(photo, TEXT, "embedded")
+
+
 PACKETS = {
     "another language": xmp_packet("alt").replace(b"x-default", b"de-DE"),
     "self-closed": b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'

@@ -80,6 +80,8 @@ def _embedded(file: Path, data: bytes, text: str, generated: bool) -> bytes:
     try:
         with Image.open(io.BytesIO(data)) as opened:
             size, kind = opened.size, opened.format or ""
+        if kind == "TIFF" and file.suffix.lower() not in (".tif", ".tiff"):
+            kind = "raw"  # most raw formats are TIFF inside, and cameras' own programs must open them
         if kind not in EDITORS:
             raise UnknownStructure(f"descriptions are not embedded in {kind} files")
         edited = EDITORS[kind](data, text, generated=generated)
