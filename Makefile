@@ -33,6 +33,7 @@ format: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/ruff check src tests benchmarks
+	PYTHONPATH=tests $(BIN)/python -m supply_chain
 
 # Campaigns against reliability (docs/reliability.md). It continues where it stopped: torture.jsonl keeps the progress.
 torture: $(STAMP)

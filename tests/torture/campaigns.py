@@ -10,6 +10,7 @@ from torture.kills import KILLS
 from torture.mutated_data import MUTATED_DATA
 from torture.mutated_folders import MUTATED_FOLDERS
 from torture.mutated_images import MUTATED_IMAGES
+from torture.offline import OFFLINE
 from torture.power_loss import POWER_LOSS
 from torture.server_clients import SERVER_CLIENTS
 from torture.server_fuzz import SERVER_FUZZ
@@ -34,5 +35,6 @@ CAMPAIGNS: dict[str, Campaign] = {
     "gloo": GLOO,
     "spoiled-gradients": SPOILED_GRADIENTS,
     "jumping-clock": JUMPING_CLOCK,
+    "offline": OFFLINE,
     "fifty-clients": SERVER_CLIENTS,
 }
