@@ -17,6 +17,7 @@ def compact_table(table: Any, saved: Saved, name: str, keep: datetime.timedelta 
 
     Nothing is deleted before what replaces it is on the disk.
     """
+    table.checkout_latest()
     table.optimize(cleanup_older_than=FOREVER)
     saved.sync()
     table.optimize(cleanup_older_than=max(keep, saved.age(name)))

@@ -21,8 +21,6 @@ from tellapart.search.table import listed, quoted
 from tellapart.search.table_errors import table_errors
 
 TABLE = "edits"
-COMPACT_EVERY = 64
-"""Edits."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,11 @@ class EditHistory:
         with contextlib.suppress(InputError), table_errors(self.where):
             table = self.database.create_table(TABLE, schema=schema, exist_ok=True)
             table.add(pa.Table.from_pylist(rows, schema))
-            if table.version % COMPACT_EVERY == 0:
-                compact_table(table, Saved(self.where), TABLE)
+
+    def compact(self, keep: datetime.timedelta) -> None:
+        """Join small pieces and delete versions older than `keep`; put off if others keep writing."""
+        with contextlib.suppress(InputError, ValueError), table_errors(self.where):
+            compact_table(self.database.open_table(TABLE), Saved(self.where), TABLE, keep)
 
     def of(self, content: str, paths: Sequence[str]) -> list[Edit]:
         """The edits of a photo, oldest first."""

@@ -6,12 +6,13 @@ import contextlib
 import datetime
 import importlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tellapart.core.errors import InputError, Step
 from tellapart.core.explained import explained
+from tellapart.core.file_lock import lock
 from tellapart.images.folders import file_inside
 from tellapart.search.compaction import KEEP_VERSIONS, compact_table
 from tellapart.search.edit_history import EditHistory
@@ -19,6 +20,7 @@ from tellapart.search.recovery import recover_index
 from tellapart.search.saved import Saved, manifests
 from tellapart.search.table import FACTS, LATER, TABLE, About, listed, quoted, schema
 from tellapart.search.table_errors import is_panic, table_errors
+from tellapart.search.upkeep import Upkeep
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +36,7 @@ class Store:
 
     def __init__(self, where: str, table: Any, database: Any) -> None:
         self.where, self.table, self.history = where, table, EditHistory(where, database)
-        self._saved = Saved(where)
+        self._saved, self._upkeep = Saved(where), Upkeep(self._tidy)
         about = (table.schema.metadata or {}).get(b"tellapart")
         if about is None:
             raise InputError(f"The table in {where} is not an index of tellapart; make an index elsewhere.")
@@ -99,7 +101,7 @@ class Store:
             raise InputError(f"{path} is not in the index {self.where}.")
         for row in self.having("path", [path], ["content"]):
             self.history.add(row["content"], path, caption)
-        self.sync()
+        self._end_edit()
 
     def edit_unless_changed(self, path: str, before: str | None, caption: str | None) -> None:
         """The same if the file still has the edited caption `before`; otherwise that one is newer."""
@@ -112,15 +114,32 @@ class Store:
         same = f"content = {quoted(content)}"
         other = "edited IS NOT NULL" if caption is None else f"(edited IS NULL OR edited != {quoted(caption)})"
         before = list(self.having("content", [content], ["path", "edited"]))
-        for _ in range(EDIT_ATTEMPTS):
-            with table_errors(self.where):
-                self.table.checkout_latest()
-                self.table.update(where=same, values={"edited": caption})
-                if not self.table.count_rows(f"{same} AND {other}"):
-                    break
+        for attempt in range(EDIT_ATTEMPTS):
+            try:
+                with table_errors(self.where):
+                    self.table.checkout_latest()
+                    self.table.update(where=same, values={"edited": caption})
+                    if not self.table.count_rows(f"{same} AND {other}"):
+                        break
+            except InputError as error:
+                if "keep writing" not in str(error) or attempt == EDIT_ATTEMPTS - 1:
+                    raise
         if any(row["edited"] != caption for row in before):
             self.history.add(content, min(row["path"] for row in before), caption)
+        self._end_edit()
+
+    def _end_edit(self) -> None:
+        """Save an edit, and have the files that edits leave joined later."""
         self.sync()
+        if "://" not in self.where:
+            self._upkeep.note()
+
+    def _tidy(self, keep: datetime.timedelta) -> None:
+        """Join pieces, unless `index` is running, which does so itself."""
+        with (Path(self.where) / ".lock").open("a") as guard, contextlib.suppress(OSError):
+            lock(guard)
+            guard.close()
+            self.compact(keep)
 
     def sync(self) -> None:
         """Write every change so far to the disk: they outlive a power failure then."""
@@ -145,8 +164,30 @@ class Store:
         An index that was made earlier has fewer: see `existing`.
         """
         with table_errors(self.where):
-            query = self.table.search().select(self.existing(columns)).with_row_id(True)
-            yield from (query.where(where) if where else query).to_batches(8192)
+            yield from self._latest(
+                lambda: (
+                    self._filtered(self.table.search(), where)
+                    .select(self.existing(columns))
+                    .with_row_id(True)
+                    .to_batches(8192)
+                )
+            )
+
+    def _filtered(self, query: Any, where: str) -> Any:
+        return query.where(where) if where else query
+
+    def _latest(self, read: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+        """What `read` returns, at the latest version if the files of the one in use have been deleted meanwhile."""
+        begun = False
+        try:
+            for one in read():
+                begun = True
+                yield one
+        except RuntimeError as error:
+            if begun or "not found" not in str(error).lower():
+                raise
+            self.table.checkout_latest()
+            yield from read()
 
     def row(self, path: str) -> dict[str, Any] | None:
         """All columns of a photo except its vector; None if it is not in the index."""
@@ -177,6 +218,7 @@ class Store:
             try:
                 with table_errors(self.where):
                     compact_table(self.table, self._saved, TABLE, keep)
+                self.history.compact(keep)
                 return
             except InputError as error:
                 if "keep writing" not in str(error):
