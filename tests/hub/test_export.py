@@ -17,6 +17,7 @@ from tellapart.cli.prepare import PrepareOptions, prepare
 from tellapart.papers.recipes import find_recipe
 from tellapart.runs.export import export_hub
 from tellapart.runs.own_hub import register
+from tellapart.runs.run import slim_run
 from tellapart.training.settings import TrainSettings
 from tellapart.training.train import train_recipe
 
@@ -97,3 +98,11 @@ def test_the_bundled_models_in_the_hubs_format(photos: list[Path], tmp_path: Pat
     assert isinstance(captioner.generate(rows)[0], str)
     with pytest.raises(ta.InputError, match="already"):
         export_hub(f"hf:{tmp_path / 'matcher'}", tmp_path / "again")
+
+
+def test_a_slim_copy_opens_by_itself(hub: Hub, pack: Path, tmp_path: Path) -> None:
+    start = f"hf:{hub('siglip')}"
+    train_recipe(find_recipe("clip-plain"), TrainSettings(pack, tmp_path / "run", start=start, set=SHORT))
+    slim = ta.load_matcher(slim_run(tmp_path / "run", tmp_path / "slim"), device="cpu")
+    ours = ta.load_matcher(tmp_path / "run", device="cpu")
+    assert float((slim.encode_texts("a ball") * ours.encode_texts("a ball")).sum()) > 0.999

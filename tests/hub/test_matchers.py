@@ -125,3 +125,12 @@ def test_further_modules_of_sentence_transformers_are_an_error(hub: Hub, tmp_pat
     )
     with pytest.raises(ta.InputError, match="module Dense"):
         ta.load_matcher(f"hf:{folder}", device="cpu")
+
+
+def test_compiling_is_asked_of_the_towers(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda self, *given, **options: asked.append(type(self).__name__))
+    ta.load_matcher(f"hf:{hub('clip')}", device="cpu", compile=True)
+    assert sorted(asked) in (["CLIPTextModel", "CLIPVisionModel"], ["CLIPTextTransformer", "CLIPVisionTransformer"])
+    with pytest.raises(ta.InputError, match="models of transformers"):
+        ta.load_matcher(device="cpu", compile=True)

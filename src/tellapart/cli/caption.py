@@ -30,7 +30,7 @@ class CaptionOptions:
     photos: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PHOTO…")]
     """Files, folders, patterns such as 'trip/*.jpg', or - for a list on standard input."""
     captioner: str = "bundled:captioner"
-    """A captioner's run folder. Default: the captioner in the package."""
+    """A captioner's run folder, or hf:FOLDER. Default: the captioner in the package."""
     against: Path | None = None
     """A folder of other photos, or an index of them, which is faster. Choose a true caption that tells the photo apart
     from the most similar of them; where nothing does, the line says so."""
@@ -39,8 +39,8 @@ class CaptionOptions:
     neighbours: int = NEIGHBOURS
     """With --against: how many of the most similar photos to compare with."""
     matcher: str | None = None
-    """With --against: a matcher's run that scores how well a caption identifies its photo. Default: the bundled matcher
-    for the bundled captioner, otherwise the captioner itself."""
+    """With --against: a matcher's run, or hf:FOLDER, that scores how well a caption identifies its photo. Default: the
+    bundled matcher for the bundled captioner, otherwise the captioner itself."""
     show_attention: Path | None = None
     """Draw the attention of each word: a .png for one photo, a folder for several."""
     sidecar: bool = False
@@ -60,7 +60,8 @@ class CaptionOptions:
     device: str = "auto"
     """cpu, cuda, …; auto uses an accelerator if there is one."""
     precision: Precision = "auto"
-    """Of the backbone: float32, bfloat16, or auto, which is bfloat16 on CPUs with instructions for it."""
+    """Of the backbone: float32, bfloat16, or auto, which is bfloat16 on CPUs with instructions for it. Models of
+    transformers also take float16, and auto is float32 for them."""
     quiet: bool = False
     """No progress bar."""
 

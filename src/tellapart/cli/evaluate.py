@@ -20,7 +20,7 @@ class EvaluateOptions:
     """Evaluate a trained run on a split of a pack."""
 
     run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
-    """A run folder."""
+    """A run folder, or hf:FOLDER."""
     data: Path
     """The pack to evaluate on."""
     split: str = "test"

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from tellapart.core.precision import Precision
 from tellapart.images.formats import EXTRAS
 from tellapart.search.ann import Built
 from tellapart.search.changes import Changes
@@ -27,9 +28,9 @@ class IndexOptions:
     out: str
     """The index: a folder, or any address that LanceDB takes (s3://…, gs://…, az://…)."""
     matcher: str = "bundled:matcher"
-    """The run whose vectors are indexed; it must give one vector per image."""
+    """The run, or hf:FOLDER, whose vectors are indexed; it must give one vector per image."""
     captioner: str = "bundled:captioner"
-    """The run that generates a caption per photo; "none" for no captions."""
+    """The run, or hf:FOLDER, that generates a caption per photo; "none" for no captions."""
     engine: Literal["local", "ray"] = "local"
     """ray: encode photos with Ray Data on a cluster, or in several processes of this machine."""
     workers: int = 0
@@ -44,6 +45,8 @@ class IndexOptions:
     """Encode unchanged photos too, and replace vectors that are not those of their files."""
     device: str = "cpu"
     """cpu, cuda, …"""
+    precision: Precision = "auto"
+    """Of the backbone, or of a model of transformers: float32, bfloat16, float16 (transformers only), or auto."""
     json: bool = False
     """Print JSON instead of a sentence."""
     progress: bool = True
@@ -54,7 +57,7 @@ def index(options: IndexOptions) -> Changes:
     """Update the index and print the changes."""
     captioner = None if options.captioner in ("", "none") else options.captioner
     threads = options.workers if options.engine == "local" else 1
-    opened = PhotoIndex(options.out, options.matcher, captioner, options.device, threads)
+    opened = PhotoIndex(options.out, options.matcher, captioner, options.device, threads, precision=options.precision)
     changes = opened.update(
         options.folders,
         forget=options.forget,

@@ -31,7 +31,7 @@ from tellapart.inference.caption_settings import CaptionSettings, OtherImages
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import serves
 from tellapart.inference.judge import Judge, MatcherOrRun, open_judge
-from tellapart.inference.own_extractor import OwnExtractor, has_own_processor, prepared
+from tellapart.inference.own_extractor import OwnExtractor, compiled, has_own_processor, prepared
 from tellapart.runs.bundled import MODELS, is_bundled, run_name
 
 DEFAULT_SETTINGS = CaptionSettings()
@@ -206,13 +206,23 @@ class PhotoCaptioner:
 
 
 def load_captioner(
-    model: str | os.PathLike[str] = "bundled", device: str = "auto", workers: int = 0, precision: str = "auto"
+    model: str | os.PathLike[str] = "bundled",
+    device: str = "auto",
+    workers: int = 0,
+    precision: str = "auto",
+    *,
+    compile: bool = False,
 ) -> PhotoCaptioner:
     """Open a captioner: the bundled one, the folder of a trained run, or a captioner of transformers (`hf:FOLDER`).
 
     device: cpu, cuda, …; auto uses an accelerator if there is one.
     workers: threads that open images, 0 for one per core.
-    precision: of the backbone: float32, bfloat16, or auto, which is bfloat16 on CPUs with instructions for it.
+    precision: of the backbone: float32, bfloat16, or auto, which is bfloat16 on CPUs with instructions for it. Models
+    of transformers take float16 too, and auto is float32 for them.
+    compile: compile a model of transformers (torch.compile), which takes a minute and pays for many images.
     """
     chosen = usable_device(device)
-    return PhotoCaptioner(open_caption_generator(run_name(model, "captioner"), chosen), chosen, workers, precision)
+    opened = PhotoCaptioner(open_caption_generator(run_name(model, "captioner"), chosen), chosen, workers, precision)
+    if compile:
+        compiled(opened.generator.run)
+    return opened

@@ -18,7 +18,7 @@ from tellapart.images.opening import UnreadableImage
 from tellapart.images.sources import ImageInput, as_images
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import as_needed
-from tellapart.inference.own_extractor import OwnExtractor, has_own_processor, prepared, spec_of
+from tellapart.inference.own_extractor import OwnExtractor, compiled, has_own_processor, prepared, spec_of
 from tellapart.models.matchers.scores import unit
 from tellapart.runs.bundled import run_name
 from tellapart.runs.fingerprint import fingerprint
@@ -164,13 +164,20 @@ def is_vectors(value: object) -> bool:
 
 
 def load_matcher(
-    model: str | os.PathLike[str] = "bundled", device: str = "auto", workers: int = 0, precision: str = "auto"
+    model: str | os.PathLike[str] = "bundled",
+    device: str = "auto",
+    workers: int = 0,
+    precision: str = "auto",
+    *,
+    compile: bool = False,
 ) -> PhotoMatcher:
     """Open a matcher: the bundled one, the folder of a trained run, or a dual encoder of transformers (`hf:FOLDER`).
 
     device: cpu, cuda, …; auto uses an accelerator if there is one.
     workers: threads that open images, 0 for one per core.
-    precision: of the backbone: float32, bfloat16, or auto, which is bfloat16 on CPUs with instructions for it.
+    precision: of the backbone: float32, bfloat16, or auto, which is bfloat16 on CPUs with instructions for it. Models
+    of transformers take float16 too, and auto is float32 for them.
+    compile: compile a model of transformers (torch.compile), which takes a minute and pays for many images.
 
     >>> import tellapart as ta
     >>> matcher = ta.load_matcher()
@@ -179,4 +186,7 @@ def load_matcher(
     True
     """
     chosen = usable_device(device)
-    return PhotoMatcher(open_run(run_name(model, "matcher"), device=chosen), chosen, workers, precision)
+    opened = PhotoMatcher(open_run(run_name(model, "matcher"), device=chosen), chosen, workers, precision)
+    if compile:
+        compiled(opened.run)
+    return opened

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
 from tellapart.core.precision import weights_type
@@ -30,6 +30,8 @@ from tellapart.models.matchers.pretrained import PretrainedModel
 from tellapart.runs.fingerprint import fingerprint
 from tellapart.runs.run import OWN, Run
 
+COMPILED = ("vision_model", "text_model", "text_decoder", "encoder", "decoder", "git")
+"""Names of parts of models of transformers."""
 Seen = dict[str, Tensor] | str
 """Inputs of one image, or why it cannot be read."""
 
@@ -121,6 +123,17 @@ def prepared(run: Run, precision: str) -> None:
     """Set the precision of the weights of a model of transformers; other models keep theirs."""
     if has_own_processor(run):
         run.model.to(weights_type(precision))
+
+
+def compiled(run: Run) -> None:
+    """Compile the parts of a model of transformers that do the work (torch.compile); InputError for other models."""
+    if not has_own_processor(run):
+        raise InputError("`compile` is for models of transformers (hf:FOLDER).")
+    inside = run.model.model
+    assert isinstance(inside, nn.Module)
+    for name, part in inside.named_children():
+        if name in COMPILED:
+            part.compile()
 
 
 def has_own_processor(run: Run) -> bool:

@@ -10,6 +10,7 @@ from tellapart.core.files import write_json, write_text
 from tellapart.data.pack import Pack
 from tellapart.evaluation import Evaluation, Rows, evaluate
 from tellapart.evaluation.distinctive import JudgeCaptions
+from tellapart.models.hub.source import is_hub
 from tellapart.runs.bundled import PREFIX
 from tellapart.runs.context import context_for
 from tellapart.runs.run import open_run
@@ -47,12 +48,12 @@ def write_evaluation(found: Evaluation, path: Path) -> None:
 
 
 def default_path(run: Path | str, split: str) -> Path | None:
-    """Where the metrics of a run are written by default: in its folder, or nowhere for a run of the package.
+    """Where the metrics of a run are written by default: in its folder, or nowhere for a model that is no run here.
 
     >>> default_path("runs/find", "test"), default_path("bundled:matcher", "test")
     (PosixPath('runs/find/evaluation-test.json'), None)
     """
-    return None if str(run).startswith(PREFIX) else Path(run) / f"evaluation-{split}.json"
+    return None if str(run).startswith(PREFIX) or is_hub(run) else Path(run) / f"evaluation-{split}.json"
 
 
 def as_csv(rows: Rows) -> str:

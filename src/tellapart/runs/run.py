@@ -135,6 +135,8 @@ def slim_run(folder: Path | str, out: Path, bits: int = 16) -> Path:
         save_file(
             stored, partial / "model.safetensors", metadata=with_hash(stored, _metadata(folder / "model.safetensors"))
         )
+        if (folder / HUB).is_dir():
+            shutil.copytree(folder / HUB, partial / HUB)
         if (folder / "backbone.safetensors").is_file():
             shutil.copyfile(folder / "backbone.safetensors", partial / "backbone.safetensors")
         write_checksums(partial)

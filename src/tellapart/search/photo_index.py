@@ -51,8 +51,10 @@ class PhotoIndex:
         captioner: PhotoCaptioner | Model | None = "auto",
         device: str = "auto",
         workers: int = 0,
+        *,
+        precision: str = "auto",
     ) -> None:
-        self.path, self.device, self.workers = path, device, workers
+        self.path, self.device, self.workers, self.precision = path, device, workers, precision
         self._matcher, self._captioner = matcher, captioner
         self._store = open_store(path) if store_exists(path) else None
         self._searcher: Searcher | None = None
@@ -85,7 +87,7 @@ class PhotoIndex:
         if isinstance(self._matcher, PhotoMatcher):
             return self._matcher
         own = "bundled" if self._store is None else self._store.about.matcher
-        return load_matcher(self._matcher or own, self.device, self.workers)
+        return load_matcher(self._matcher or own, self.device, self.workers, self.precision)
 
     @functools.cached_property
     def captioner(self) -> PhotoCaptioner | None:
@@ -94,7 +96,7 @@ class PhotoIndex:
             return self._captioner
         own = "bundled" if self._store is None else self._store.about.captioner
         name = own if self._captioner == "auto" else self._captioner
-        return load_captioner(name, self.device, self.workers) if name else None
+        return load_captioner(name, self.device, self.workers, self.precision) if name else None
 
     def update(
         self,
