@@ -10,7 +10,7 @@ import pytest
 from embeds_colours import Colours, fill, paint
 from tellapart.core.errors import InputError
 from tellapart.search import update_status
-from tellapart.search.update_status import FILE, UpdateStatus, read_status
+from tellapart.search.update_status import FILE, UpdateStatus, announce, read_status, withdraw
 
 
 def test_an_update_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,12 +50,23 @@ def test_a_writer_that_was_killed_is_not_running(tmp_path: Path) -> None:
     now = {"running": True, "done": 3, "total": 9, "skipped": 0, "ended": None, "written": time.time()}
     (tmp_path / FILE).write_text(json.dumps(now))
     assert read_status(str(tmp_path)) == UpdateStatus(**now)
-    (tmp_path / FILE).write_text(json.dumps({**now, "written": time.time() - 60}))
+    (tmp_path / FILE).write_text(json.dumps({**now, "written": time.time() - 100}))
     killed = read_status(str(tmp_path))
     assert killed is not None and not killed.running
     for text in ("", "[1]", '{"unknown": 1}', '{"running": true, "written": "now"}'):
         (tmp_path / FILE).write_text(text)
         assert read_status(str(tmp_path)) is None
+
+
+def test_an_update_is_announced_before_its_models_are_loaded(tmp_path: Path) -> None:
+    ended = {"running": False, "done": 9, "total": 9, "skipped": 1, "ended": 5.0, "written": 5.0}
+    (tmp_path / FILE).write_text(json.dumps(ended))
+    announce(str(tmp_path))
+    status = read_status(str(tmp_path))
+    assert status is not None and status.running and status.done == 0 and status.total is None and status.ended == 5
+    withdraw(str(tmp_path))
+    status = read_status(str(tmp_path))
+    assert status is not None and not status.running and status.ended == 5
 
 
 def test_a_status_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:

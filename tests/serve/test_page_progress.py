@@ -40,8 +40,8 @@ def test_serve_update_fills_a_new_index(page: Page, served_world: Path, tmp_path
     with served(open_server(str(tmp_path / "index"), settings, *models, [tmp_path / "photos"])) as server:
         page.browser.get("about:blank")
         page.browser.get(server.address)
-        page.until("#about", lambda element: element.text.endswith("2 photos") or "No photos yet" in element.text
-                   or "no photos yet" in element.text)  # fmt: skip
+        page.until_text("#about", "No photos yet. They appear here while they are indexed.")
+        assert page.one("#progress").is_displayed()
         page.wait(lambda: len(page.all_of("#results li")) == 2, 90)
         page.until("#about", lambda element: element.text.startswith("2 photos, indexed today at"))
         assert server.updater is not None and server.updater.process is not None
@@ -61,3 +61,16 @@ def test_what_cannot_be_updated(served_world: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "index").exists()
     with pytest.raises(InputError, match="No index at"):
         open_server(str(tmp_path / "index"), None, matcher, None, "cpu", [])
+
+
+def test_an_update_that_is_ended_with_the_server_is_not_running(served_world: Path, tmp_path: Path) -> None:
+    models = str(served_world / "find"), None, "cpu"
+    server = open_server(str(tmp_path / "index"), ServerSettings(port=0), *models, [served_world / "photos"])
+    assert server.updater is not None
+    server.updater.start()
+    status = read_status(str(tmp_path / "index"))
+    assert status is not None and status.running
+    server.updater.stop()
+    status = read_status(str(tmp_path / "index"))
+    assert status is not None and not status.running and status.ended is None
+    server.socket.close()

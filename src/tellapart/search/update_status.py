@@ -20,7 +20,7 @@ from tellapart.core.files import write_text
 FILE = ".update.json"
 WRITE_EVERY = 1.0
 """Seconds."""
-STALE_AFTER = 30.0
+STALE_AFTER = 60.0
 """Seconds without a sign of life, after which the writer counts as killed."""
 
 
@@ -59,6 +59,18 @@ def read_status(where: str) -> UpdateStatus | None:
     return replace(status, running=False) if stale else status
 
 
+def announce(where: str) -> None:
+    """Note that an update is about to begin: its process loads models first."""
+    StatusWriter(where, None).write()
+
+
+def withdraw(where: str) -> None:
+    """Note that an update was ended before it was complete."""
+    writer = StatusWriter(where, None)
+    writer.stop()
+    writer.keep_writing()
+
+
 class StatusWriter:
     """Counts the photos of an update and writes the status about once per second, also while nothing advances."""
 
@@ -78,17 +90,18 @@ class StatusWriter:
 
     def keep_writing(self) -> None:
         """Write until `stop` is called."""
-        self._write()
+        self.write()
         while not self._stop.wait(WRITE_EVERY):
-            self._write()
+            self.write()
         self._status = replace(self._status, running=False)
-        self._write()
+        self.write()
 
     def stop(self) -> None:
         """Stop writing: the update is not running any more."""
         self._stop.set()
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Write the status once."""
         if self._file is not None:
             with contextlib.suppress(OSError, Error):  # a status that cannot be written is no reason to stop
                 write_text(self._file, json.dumps(asdict(replace(self._status, written=time.time()))))

@@ -16,6 +16,7 @@ from tellapart.core.errors import InputError
 from tellapart.runs.bundled import lasting_name
 from tellapart.search.photo_index import PhotoIndex
 from tellapart.search.update import checked_roots
+from tellapart.search.update_status import announce, withdraw
 
 NICENESS = 10
 SECONDS_TO_END = 10
@@ -32,10 +33,12 @@ class Updater:
         models = ("--matcher", matcher, "--captioner", store.about.captioner or "none")
         options = ("--out", store.where, *models, "--device", index.device, "--no-progress")
         self.command = [sys.executable, "-m", "tellapart", "index", *checked_roots(chosen), *options]
+        self.where = store.where
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start the update. Its problems appear on the terminal of the server."""
+        announce(self.where)
         # In its own group, so that Ctrl-C reaches the server alone, which then ends the update.
         self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, start_new_session=True)
         with contextlib.suppress(AttributeError, OSError):  # systems without priorities, or an update that has ended
@@ -51,3 +54,5 @@ class Updater:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        if self.process.returncode:
+            withdraw(self.where)
