@@ -8,10 +8,24 @@ import pytest
 
 from evidence_world import VOCABULARY, WORDS, VectorJudge, evidence
 from tellapart.inference import word_evidence
+from tellapart.inference.agreement import agreements
 from tellapart.inference.judging import Surroundings, Vectors
 from tellapart.inference.light.decoded import Captions
-from tellapart.inference.proposals import Proposals, join_proposals, replaced
-from tellapart.inference.telling_apart import FLUENCY, choose, differing_words, guide, is_true, log_softmax
+from tellapart.inference.proposals import Proposals, join_proposals
+from tellapart.inference.telling_apart import (
+    AGREEMENT,
+    FLUENCY,
+    SOFTNESS,
+    STRENGTH,
+    TRUTH,
+    UNSUPPORTED,
+    choose,
+    confusion,
+    differing_words,
+    guide,
+    log_softmax,
+    word_support,
+)
 from tellapart.inference.word_evidence import WordEvidence, read_evidence, truth_features
 from tellapart.text.vocabulary import END, PAD
 
@@ -57,14 +71,27 @@ def test_truth_has_separate_slopes_for_objects() -> None:
 
 
 def test_the_guide_prefers_what_the_neighbours_lack() -> None:
-    """Own z = 2 (.8, .6, 0, 0); the neighbours' mean is (1, 0, .5, .5) for z = (2,0,0,0) and (0,0,1,1)·√2."""
+    """Own z = 2 (.8, .6, 0, 0). The neighbours' z are (2, 0, 0, 0) and √2 (0, 0, 1, 1); q = (1/4, 3/4) weighs them.
+
+    red and zebra have p = 1 / (1 + e) < 1/2, so the image does not support them.
+    """
     known, own = evidence(), unit(0.8, 0.6, 0, 0)
-    among = np.concatenate([unit(1, 0, 0, 0), unit(0, 0, 1, 1)])
-    found = guide(known, VectorJudge(), Surroundings(Vectors(own), Vectors(among), np.asarray([[0, 1]])), VOCABULARY)
-    expected = {"dog": 1.6 - 1.0, "sofa": 1.2, "red": -math.sqrt(2) / 2, "zebra": -math.sqrt(2) / 2}
+    around = Surroundings(
+        Vectors(own), Vectors(np.concatenate([unit(1, 0, 0, 0), unit(0, 0, 1, 1)])), np.asarray([[0, 1]])
+    )
+    found = guide(known, VectorJudge(), around, VOCABULARY, np.asarray([[0.25, 0.75]]))
+    expected = {"dog": STRENGTH * (1.6 - 0.5), "sofa": STRENGTH * 1.2, "red": UNSUPPORTED, "zebra": UNSUPPORTED}
     for word, value in expected.items():
         assert float(found[0, VOCABULARY.ids[word]]) == pytest.approx(value, abs=1e-5)
     assert float(found[0, VOCABULARY.ids["a"]]) == 0 == float(found[0, VOCABULARY.ids["kite"]])
+
+
+def test_confusion_is_the_judges_choice_among_neighbours() -> None:
+    """By "a sofa", cosines with the neighbours are 0.8 and 0.6, times 10."""
+    among = np.concatenate([unit(0, 0, 1, 0), unit(0.8, 0.6, 0, 0), unit(0.6, 0.8, 0, 0)])
+    around = Surroundings(Vectors(unit(0, 1, 0, 0)), Vectors(among), np.asarray([[2, 1]]))
+    share = 1 / (1 + math.exp(6 - 8))
+    assert confusion(VectorJudge(), ["a sofa"], around)[0] == pytest.approx([share, 1 - share], abs=1e-5)
 
 
 def test_the_choice_is_true_distinct_and_fluent() -> None:
@@ -74,66 +101,56 @@ def test_the_choice_is_true_distinct_and_fluent() -> None:
     given = proposals([("a dog", -2.0), ("a red sofa", -2.0), ("a kite", -1.0), ("a dog on a sofa", -4.0),
                        ("a sofa on a sofa", -1.0), ("a dog", -2.0)])  # fmt: skip
     assert given.usable.tolist() == [[True, True, True, True, False, False]]
-    assert is_true(given, known, own).tolist() == [[True, False, False, True, True, True]]
-    choice = choose(given, VectorJudge(), around, 0.5, known)
+    assert word_support(given, known, own)[0].tolist() == [[True, False, False, True, True, True]]
+    choice = choose(given, VectorJudge(), around, 0.5, known, [["a dog on a sofa"]])
     assert choice.chosen.tolist() == [3] and choice.distinct.tolist() == [True] and not choice.confused.any()
     caption = unit(1, 1, 0, 0)
     scores = 10 * np.concatenate([own @ caption.T, other @ caption.T]).flatten()
     assert float(choice.posterior[0]) == pytest.approx(math.exp(log_softmax(scores)[0]), abs=1e-5)
 
 
-def test_value_against_a_loop() -> None:
-    known, own, other = evidence(-1.0), unit(0.6, 0.5, 0.4, 0.3), unit(0.9, 0.1, 0.2, 0.3)
+@pytest.mark.parametrize("with_evidence", [True, False])
+def test_value_against_a_loop(with_evidence: bool) -> None:
+    known, own, other = evidence(), unit(0.6, 0.5, 0.4, 0.3), unit(0.65, 0.3, 0.2, 0.3)
     known = WordEvidence(**{**vars(known), "settings": {"word": -1.0, "object": -1.0, "sure": 0.5}})
     around = Surroundings(Vectors(own), Vectors(other), np.asarray([[0]]))
     captions = [("a dog", -1.0), ("a dog on a red sofa", -6.0), ("a red zebra", -9.0)]
-    given, judge = proposals(captions), VectorJudge()
-    for weight in (0.2, 0.5, 1.0):
+    typical = ["a dog", "a sofa", "a red sofa"]
+    given, judge, seen = proposals(captions), VectorJudge(), set()
+    for weight in (0.0, 0.2, 0.5, 0.8, 1.0):
         values = []
         for text, chance in captions:
             vector = judge.caption_vectors([text])
             mine, theirs = (10 * float((image @ vector.T)[0, 0]) for image in (own, other))
-            posterior = mine - math.log(math.exp(mine) + math.exp(theirs))
-            values.append((1 - weight) * FLUENCY * chance / (len(text.split()) + 1) + weight * posterior)
-        found = choose(given, judge, around, weight, known)
-        assert int(found.chosen[0]) == int(np.argmax(values))
+            found = -math.log1p(math.exp((SOFTNESS if with_evidence else 1) * (theirs - mine)))
+            likely = chance / (len(text.split()) + 1)
+            if with_evidence:
+                named = [WORDS.index(word) for word in text.split() if word in WORDS]
+                support = np.mean([-math.log1p(math.exp(1 - 4 * float(own[0, word]))) for word in named])
+                (agreed,) = agreements([text], typical, {"dog": 1.0, "sofa": 2.0, "red": 3.0, "zebra": 4.0})
+                likely = AGREEMENT * agreed + TRUTH * support + FLUENCY * likely
+            values.append(weight * found + (1 - weight) * likely)
+        chosen = choose(given, judge, around, weight, known if with_evidence else None, [typical])
+        assert int(chosen.chosen[0]) == int(np.argmax(values))
+        seen.add(int(chosen.chosen[0]))
+    assert len(seen) > 1
 
 
 def test_the_plain_caption_when_nothing_true_sets_apart() -> None:
     known, own = evidence(), unit(1, 0, 0, 0)
     around = Surroundings(Vectors(own), Vectors(own), np.asarray([[0]]))
-    choice = choose(proposals([("a dog", -2.0), ("a red dog", -1.0)]), VectorJudge(), around, 0.5, known)
+    choice = choose(proposals([("a dog", -2.0), ("a red dog", -1.0)]), VectorJudge(), around, 0.5, known, [["a dog"]])
     assert (
         choice.chosen.tolist() == [0] and choice.distinct.tolist() == [False] and choice.confused.tolist() == [[True]]
     )
-
-
-def test_a_plain_caption_that_sets_apart_is_kept() -> None:
-    """Kept while `weight` is at most p(I|c) of the plain caption, though another is true and likelier."""
-    known, own, other = evidence(), unit(0.7, 0.7, 0, 0), unit(0.3, 0.3, 0.9, 0)
-    around = Surroundings(Vectors(own), Vectors(other), np.asarray([[0]]))
-    given = proposals([("a red dog", -9.0), ("a dog on a sofa", -1.0)])
-    mine, theirs = (10 * float((image @ unit(1, 0, 1, 0).T)[0, 0]) for image in (own, other))
-    plain = 1 / (1 + math.exp(theirs - mine))
-    assert int(choose(given, VectorJudge(), around, plain - 0.01, known).chosen[0]) == 0
-    assert int(choose(given, VectorJudge(), around, plain + 0.01, known).chosen[0]) == 1
 
 
 def test_the_plain_caption_may_be_distinct_though_no_caption_passes() -> None:
     """No proposal is supported, so the plain one is returned; it still fits its image better than the neighbour."""
     known, own, other = evidence(1.0), unit(0.7, 0.7, 0, 0), unit(0, 0, 1, 0)
     around = Surroundings(Vectors(own), Vectors(other), np.asarray([[0]]))
-    choice = choose(proposals([("a dog", -2.0), ("a sofa", -1.0)]), VectorJudge(), around, 0.5, known)
+    choice = choose(proposals([("a dog", -2.0), ("a sofa", -1.0)]), VectorJudge(), around, 0.5, known, [["a dog"]])
     assert choice.chosen.tolist() == [0] and choice.distinct.tolist() == [True] and not choice.confused.any()
-
-
-def test_replaced_captions_keep_their_length() -> None:
-    long, short = proposals([("a dog on a sofa", -4.0), ("a dog", -2.0)]), proposals([("a sofa", -1.0)])
-    found = replaced(long.decoded, np.asarray([0]), short.decoded)
-    assert [VOCABULARY.decode(row) for row in found.tokens.tolist()] == ["a sofa", "a dog"]
-    assert found.log_probability.tolist() == [-1.0, -2.0]
-    again = replaced(short.decoded, np.asarray([0]), long.decoded.select(np.asarray([0])))
-    assert VOCABULARY.decode(again.tokens[0].tolist()) == "a dog on a sofa"
 
 
 def test_differing_words_name_the_neighbours_that_show_less() -> None:

@@ -12,8 +12,8 @@ import numpy as np
 from tellapart.inference.generated import GeneratedCaptions, new_words, with_confidence
 from tellapart.inference.judging import Judging, Surroundings
 from tellapart.inference.light.decoded import Captions
-from tellapart.inference.proposals import join_proposals, replaced
-from tellapart.inference.telling_apart import STRENGTHS, Choice, choose, differing_words, guide
+from tellapart.inference.proposals import join_proposals
+from tellapart.inference.telling_apart import Choice, choose, confusion, differing_words, guide
 from tellapart.text.vocabulary import Vocabulary
 
 
@@ -65,22 +65,16 @@ def captions_apart(
 def _searched(
     searches: Searches, judge: Judging, around: Surroundings, beam: int, weight: float
 ) -> tuple[Captions, Captions, Choice]:
-    """The plain captions, the chosen ones, and the choice; a stronger search follows where the first fails."""
-    evidence, plain = judge.evidence, searches.plain()
-    decoded = plain
-    choice: Choice | None = None
-    rows = np.arange(len(plain))  # images that nothing sets apart so far
-    for strength in STRENGTHS if evidence is not None else STRENGTHS[:1]:
-        near = around.select(rows)
-        preferred = None if evidence is None else strength * guide(evidence, judge, near, searches.vocabulary)
-        searched = searches.guided(rows, preferred, beam)
-        proposals = join_proposals([plain.select(rows), searched], len(rows), searches.vocabulary)
-        found = choose(proposals, judge, near, weight, evidence)
-        better = np.ones_like(found.distinct) if choice is None else found.distinct
-        decoded = replaced(decoded, rows[better], proposals.select(found.chosen).select(better))
-        choice = found if choice is None else choice.replaced(rows[better], found.select(better))
-        rows = (~choice.distinct).nonzero()[0]
-        if not len(rows):
-            break
-    assert choice is not None
-    return plain, decoded, choice
+    """The plain captions, the chosen ones, and the choice."""
+    evidence, plain, vocabulary = judge.evidence, searches.plain(), searches.vocabulary
+    rows = np.arange(len(plain))
+    free = searches.guided(rows, None, beam)
+    listed = [vocabulary.decode(row) for row in free.tokens.tolist()]
+    typical = [listed[first : first + beam] for first in range(0, len(listed), beam)]
+    parts = [plain, free]
+    if evidence is not None:
+        shares = confusion(judge, [vocabulary.decode(row) for row in plain.tokens.tolist()], around)
+        parts.append(searches.guided(rows, guide(evidence, judge, around, vocabulary, shares), beam))
+    proposals = join_proposals(parts, len(rows), vocabulary)
+    choice = choose(proposals, judge, around, weight, evidence, typical)
+    return plain, proposals.select(choice.chosen), choice

@@ -165,6 +165,8 @@ class _Searches:
         return as_arrays(self.generator.plain(self.images, state=self.state))
 
     def guided(self, rows: np.ndarray, preferred: np.ndarray | None, beam: int) -> Captions:
+        if preferred is not None and isinstance(self.generator.captioner, ChatCaptionerModel):
+            return self.plain()  # it cannot be guided: nothing is searched again
         chosen = torch.from_numpy(rows).to(self.images.features.device)
         state = {name: value[chosen] for name, value in self.state.items()}
         return as_arrays(self.generator.guided(self.images.select(chosen), state, preferred, beam))

@@ -13,11 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tellapart.inference.judging import Judging
-from tellapart.inference.word_evidence import WordEvidence, word_rows
+from tellapart.inference.word_evidence import UNKNOWN, WordEvidence, word_rows
 from tellapart.text.function_words import content_words
-
-UNKNOWN = 0.01
-"""Probability of a content word without evidence: it is rare."""
 
 
 def confidences(

@@ -40,19 +40,6 @@ class Proposals:
         return self.decoded.select(np.arange(len(chosen)) * self.each + chosen)
 
 
-def replaced(decoded: Captions, rows: np.ndarray, other: Captions) -> Captions:
-    """Captions with those at `rows` replaced by others."""
-    longest = max(decoded.tokens.shape[1], other.tokens.shape[1])
-    one, two = _padded(decoded, longest), _padded(other, longest)
-    tokens, chance = one.tokens.copy(), one.log_probability.copy()
-    tokens[rows], chance[rows] = two.tokens, two.log_probability
-    if one.attention is None or two.attention is None:
-        return Captions(tokens, chance)
-    attention = one.attention.copy()
-    attention[rows] = two.attention
-    return Captions(tokens, chance, attention)
-
-
 def join_proposals(parts: Sequence[Captions], images: int, vocabulary: Vocabulary) -> Proposals:
     """The captions of several searches, each image-major; the first caption of the first search is the plain one.
 

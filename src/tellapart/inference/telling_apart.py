@@ -1,41 +1,50 @@
 """The caption that tells an image apart from its neighbours, and is true.
 
-Captions c are proposed by beam searches that are guided, word by word, towards what the matcher sees in the image I and
-not in its neighbours, as in pragmatic decoding (Cohn-Gordon et al. 2018) but with a matcher as listener:
+Captions c are proposed by two beam searches. One is free. The other is guided, word by word, towards what the matcher
+sees in the image I and not in its neighbours, as in pragmatic decoding (Cohn-Gordon et al. 2018) but with a matcher as
+listener:
 
-    value of a prefix = ln p(c|I) + strength * sum over words w of g(w, I)
-    g(w, I) = z(w, I) - mean over neighbours J of z(w, J), within -2 … 2        (z: see `word_evidence`)
+    value of a prefix = ln p(c|I) + STRENGTH * sum over words w of g(w, I)
+    g(w, I) = z(w, I) - sum over neighbours J of q(J) z(w, J), within -2 … 2        (z: see `word_evidence`)
 
-A bonus is given only for words that the image supports. A caption with a content word that the image does not support,
-or that names one thing twice, is out. Of the others, the highest
+q(J) is the share of neighbour J when the matcher picks one of them by the plain caption. A bonus is given only for
+words that the image shows; a word that it does not support costs UNSUPPORTED. A caption with such a word, or that names
+one thing twice, is out. Of the others, the highest
 
-    (1 - weight) * FLUENCY * ln p(c|I) / words + weight * ln p(I|c)
+    weight * ln p'(I|c) + (1 - weight) * (AGREEMENT * a(c) + TRUTH * t(c) + FLUENCY * ln p(c|I) / words)
 
-is chosen, where p(I|c) is a softmax of the matcher's scores over the image and its neighbours. A plain caption whose
-p(I|c) is at least `weight` sets the image apart already, and is kept. If the matcher still
-finds some neighbour as good as the image, nothing true sets the image apart: the plain caption is returned, and
-`distinct` is false.
+is chosen. p'(I|c) is a softmax of SOFTNESS times the matcher's scores over the image and its neighbours; a is the
+agreement with the captions of the free search (see `agreement`); t is the mean ln p(w is true) of the content words.
+If the matcher still finds some neighbour as good as the image, nothing true sets the image apart: the plain caption is
+returned, and `distinct` is false. A matcher without evidence of words has the value weight * ln p(I|c) + (1 - weight) *
+ln p(c|I) / words.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from tellapart.inference.agreement import agreements
 from tellapart.inference.judging import Judging, Surroundings
 from tellapart.inference.proposals import Proposals
-from tellapart.inference.word_evidence import WordEvidence, word_rows
+from tellapart.inference.word_evidence import UNKNOWN, WordEvidence, word_rows
 from tellapart.text.function_words import content_words, is_content
 from tellapart.text.vocabulary import Vocabulary
 
-STRENGTHS = (1.0, 1.5)
-"""Nats per deviation. The second search is for images that the first did not set apart."""
+STRENGTH = 1.0
+"""Nats per deviation."""
 MOST_CONTRAST = 2.0
 SUPPORTED = 1.0
 """Deviations from which an image supports a word."""
-FLUENCY = 1.0
-"""How much one nat per word counts against one nat of ln p(I|c), at weight 0.5."""
+UNSUPPORTED = -6.0
+"""Nats of a content word that the image does not support."""
+SOFTNESS = 0.6
+AGREEMENT, TRUTH, FLUENCY = 1.45, 0.95, 0.75
+"""How much the terms count against one nat of ln p'(I|c), at weight 0.5; fitted on images set aside."""
 APART = 1.0
 """Deviations by which a neighbour must show less of a word for the word to set the image apart from it."""
 
@@ -49,61 +58,75 @@ class Choice:
     distinct: np.ndarray  # [I] bool
     confused: np.ndarray  # [I, M] bool: neighbours that the matcher finds as good as the image, or better
 
-    def replaced(self, rows: np.ndarray, other: Choice) -> Choice:
-        """With the values of another choice at `rows`."""
-        parts = [value.copy() for value in (self.chosen, self.posterior, self.distinct, self.confused)]
-        for part, value in zip(parts, (other.chosen, other.posterior, other.distinct, other.confused)):
-            part[rows] = value
-        return Choice(*parts)
 
-    def select(self, rows: np.ndarray) -> Choice:
-        """Those of some images."""
-        return Choice(self.chosen[rows], self.posterior[rows], self.distinct[rows], self.confused[rows])
-
-
-def guide(evidence: WordEvidence, judge: Judging, around: Surroundings, vocabulary: Vocabulary) -> np.ndarray:
-    """g [I, V], 0 for words that no image can confirm."""
+def guide(
+    evidence: WordEvidence, judge: Judging, around: Surroundings, vocabulary: Vocabulary, shares: np.ndarray
+) -> np.ndarray:
+    """Nats per word [I, V]: STRENGTH * g, or UNSUPPORTED; 0 for words that no image can confirm. shares: q [I, M]."""
     own, among = (
         evidence.z(judge.image_vectors(around.own)),
         evidence.z(judge.image_vectors(around.among)),
     )  # [I, W], [A, W]
-    contrast = own - among[around.neighbours].mean(1)
+    contrast = own - np.einsum("im,imw->iw", shares, among[around.neighbours])
     bounded = contrast.clip(-MOST_CONTRAST, MOST_CONTRAST)
     bounded = np.where((bounded > 0) & (own < SUPPORTED), np.float32(0), bounded)
+    nats = np.where(evidence.supported(own), STRENGTH * bounded, UNSUPPORTED).astype(np.float32)
     content = np.asarray([is_content(word) for word in evidence.words])
-    return evidence.over_vocabulary(bounded * content, vocabulary)
+    return evidence.over_vocabulary(nats * content, vocabulary)
+
+
+def confusion(judge: Judging, captions: Sequence[str], around: Surroundings) -> np.ndarray:
+    """q [I, M]: the share of each neighbour when the judge picks one of them by the caption of the image."""
+    _, scores = judge.caption_scores(captions, around)  # [A, I]
+    return np.exp(log_softmax(scores[around.neighbours, np.arange(len(captions))[:, None]]))
 
 
 def choose(
-    proposals: Proposals, judge: Judging, around: Surroundings, weight: float, evidence: WordEvidence | None
+    proposals: Proposals,
+    judge: Judging,
+    around: Surroundings,
+    weight: float,
+    evidence: WordEvidence | None,
+    typical: Sequence[Sequence[str]],
 ) -> Choice:
-    """The best true proposal of each image, or the plain one where nothing true sets the image apart."""
-    scores = _scores(proposals, judge, around)  # [I, K, 1 + M]
-    posterior = log_softmax(scores)[:, :, 0]  # [I, K] ln p(I|c)
-    fluency = FLUENCY * proposals.log_probability / proposals.words
-    usable = proposals.usable
+    """The best true proposal of each image, or the plain one where nothing true sets the image apart.
+
+    typical: captions of each image that a free search finds.
+    """
+    usable, likely, softness = proposals.usable, proposals.log_probability / proposals.words, 1.0
     if evidence is not None:
-        usable = usable & is_true(proposals, evidence, judge.image_vectors(around.own))
-    value = np.where(usable, (1 - weight) * fluency + weight * posterior, -np.inf)
+        true, support = word_support(proposals, evidence, judge.image_vectors(around.own))
+        agreed = [agreements(texts, others, evidence.rarity) for texts, others in zip(proposals.texts, typical)]
+        likely = AGREEMENT * np.asarray(agreed) + TRUTH * support + FLUENCY * likely
+        usable, softness = usable & true, SOFTNESS
+    scores = _scores(proposals, judge, around, usable)  # [I, K, 1 + M]
+    found = log_softmax(softness * scores)[:, :, 0]  # [I, K] ln p'(I|c)
+    value = np.where(usable, weight * found + (1 - weight) * likely, -np.inf)
     row, best = np.arange(len(value)), value.argmax(1)
     apart = usable.any(1) & (scores[row, best, 0] > scores[row, best, 1:].max(1))
-    enough = np.exp(posterior[:, 0]) >= weight  # of the plain caption
-    chosen = np.where(apart & ~enough, best, 0)
+    chosen = np.where(apart, best, 0)
     own = scores[row, chosen]  # [I, 1 + M]
     confused = own[:, 1:] >= own[:, :1]
-    return Choice(chosen, np.exp(posterior[row, chosen]), np.asarray(~confused.any(1)), confused)
+    return Choice(chosen, np.exp(log_softmax(own)[:, 0]), np.asarray(~confused.any(1)), confused)
 
 
-def is_true(proposals: Proposals, evidence: WordEvidence, images: np.ndarray) -> np.ndarray:
-    """[I, K] bool: whether the image supports every content word of a proposal. A word without evidence is not."""
-    supported = evidence.supported(evidence.z(images))  # [I, W]
-    marks = []
+def word_support(proposals: Proposals, evidence: WordEvidence, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Whether the image supports every content word of a proposal, and the mean ln p(word is true), both [I, K].
+
+    A word without evidence is not supported.
+    """
+    z = evidence.z(images)
+    supported, chance = evidence.supported(z), np.log(evidence.probabilities(z))  # [I, W]
+    marks, means = [], []
     for row, captions in enumerate(proposals.texts):
         for caption in captions:
             words = content_words(caption.split())
             rows = word_rows(evidence, words)
-            marks.append(len(rows) == len(words) and bool(supported[row, rows].all()))
-    return np.asarray(marks, bool).reshape(proposals.usable.shape)
+            unknown = len(words) - len(rows)
+            marks.append(not unknown and bool(supported[row, rows].all()))
+            means.append((chance[row, rows].sum() + unknown * math.log(UNKNOWN)) / max(1, len(words)))
+    shape = proposals.usable.shape
+    return np.asarray(marks, bool).reshape(shape), np.asarray(means).reshape(shape)
 
 
 def differing_words(
@@ -117,10 +140,13 @@ def differing_words(
     return {word: places for word, places in found.items() if places}
 
 
-def _scores(proposals: Proposals, judge: Judging, around: Surroundings) -> np.ndarray:
-    """The judge's scores over temperature of each proposal with its image and the neighbours [I, K, 1 + M]."""
-    different = {text: row for row, text in enumerate(dict.fromkeys(t for texts in proposals.texts for t in texts))}
-    columns = np.asarray([[different[text] for text in texts] for texts in proposals.texts])  # [I, K]
+def _scores(proposals: Proposals, judge: Judging, around: Surroundings, wanted: np.ndarray) -> np.ndarray:
+    """The judge's scores over temperature of each proposal with its image and the neighbours [I, K, 1 + M]; those of
+    the plain one where a proposal is not wanted [I, K]."""
+    pairs = zip(proposals.texts, wanted.tolist())
+    chosen = [[text if use else texts[0] for text, use in zip(texts, uses)] for texts, uses in pairs]
+    different = {text: row for row, text in enumerate(dict.fromkeys(t for texts in chosen for t in texts))}
+    columns = np.asarray([[different[text] for text in texts] for texts in chosen])  # [I, K]
     own, others = judge.caption_scores(list(different), around)  # [I, C], [A, C]
     own = own[np.arange(len(columns))[:, None], columns]  # [I, K]
     others = others[around.neighbours[:, None], columns[:, :, None]]  # [I, K, M]

@@ -30,6 +30,8 @@ FOLDER = "evidence"
 """Beside the bundled runs."""
 TENSORS = ("vectors", "image_mean", "image_covariance", "log_rate")
 RIDGE = 0.1
+UNKNOWN = 0.01
+"""Probability of a content word without evidence: it is rare."""
 TRUTH_FEATURES = ("z", "log_rate", "is_object", "object_z", "object_log_rate")
 CONFIDENCE_FEATURES = ("fit", "log_probability", "least_truth", "mean_truth", "distance")
 
@@ -56,6 +58,11 @@ class WordEvidence:
     def place(self) -> dict[str, int]:
         """The row of each word."""
         return {word: row for row, word in enumerate(self.words)}
+
+    @cached_property
+    def rarity(self) -> dict[str, float]:
+        """-ln of the share of images whose references name each word, at least 0."""
+        return {word: max(0.0, -value) for word, value in zip(self.words, self.log_rate.tolist())}
 
     @cached_property
     def is_object(self) -> np.ndarray:
