@@ -78,7 +78,7 @@ def guide(
 def confusion(judge: Judging, captions: Sequence[str], around: Surroundings) -> np.ndarray:
     """q [I, M]: the share of each neighbour when the judge picks one of them by the caption of the image."""
     _, scores = judge.caption_scores(captions, around)  # [A, I]
-    return np.exp(log_softmax(scores[around.neighbours, np.arange(len(captions))[:, None]]))
+    return np.asarray(np.exp(log_softmax(scores[around.neighbours, np.arange(len(captions))[:, None]])))
 
 
 def choose(
