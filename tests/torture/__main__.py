@@ -9,17 +9,19 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import shutil
 import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 from torture import results, shim
 from torture.campaign import Campaign, Case, Skipped, spread
 from torture.campaigns import CAMPAIGNS
 from torture.runner import make, run
+
+WORLDS: dict[Callable[[Path], None], Path] = {}
 
 
 def main() -> int:
@@ -55,14 +57,13 @@ def _options() -> argparse.Namespace:
 
 
 def _campaign(name: str, options: argparse.Namespace, folder: Path) -> results.Total:
-    campaign, own = CAMPAIGNS[name], folder / name / "world"
+    campaign = CAMPAIGNS[name]
     total = results.read(options.results, options.seed).get(name, results.Total())
-    own.mkdir(parents=True)
     try:
         if campaign.needs_shim and not shim.is_loaded():
             raise Skipped("needs Linux and a C compiler")
         _preload(campaign)
-        make(campaign, own)
+        own = _world(campaign, folder, name)
         numbers = _numbers(campaign, options, own, total)
     except (Skipped, ImportError) as reason:
         return results.Total(skipped=str(reason))
@@ -77,8 +78,17 @@ def _campaign(name: str, options: argparse.Namespace, folder: Path) -> results.T
         total.add(some, outcome)
         left = f", {len(numbers)} left" if numbers else ""
         print(f"{name}: {len(total.done)} cases, {len(total.failures)} failures{left}", file=sys.stderr, flush=True)
-    shutil.rmtree(own.parent, ignore_errors=True)
     return total
+
+
+def _world(campaign: Campaign, folder: Path, name: str) -> Path:
+    """The folder of a campaign; campaigns that make the same one share it."""
+    if campaign.make not in WORLDS:
+        own = folder / name / "world"
+        own.mkdir(parents=True)
+        make(campaign, own)
+        WORLDS[campaign.make] = own
+    return WORLDS[campaign.make]
 
 
 def _numbers(campaign: Campaign, options: argparse.Namespace, own: Path, total: results.Total) -> list[int]:

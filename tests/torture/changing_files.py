@@ -95,4 +95,4 @@ def _check(index: Path, versions: Path, photos: Path | None = None) -> None:
         check(sorted(names) == sorted(path.name for path in photos.iterdir()), "photos are missing")
 
 
-CHANGING_FILES = Campaign(run=change, count=number_of(CASES), sample=3, preload=MODULES, chunk=25)
+CHANGING_FILES = Campaign(run=change, count=number_of(CASES), sample=2, preload=MODULES, chunk=25)

@@ -36,4 +36,4 @@ def count(folder: Path) -> int:
     return len(every_point(folder))
 
 
-FULL_DISK = Campaign(run=fill_disk, count=count, sample=12, make=make, preload=MODULES, chunk=25, needs_shim=True)
+FULL_DISK = Campaign(run=fill_disk, count=count, sample=6, make=make, preload=MODULES, chunk=25, needs_shim=True)

@@ -50,4 +50,4 @@ def kill(case: Case) -> None:
     must_succeed(lambda: verb.check(world, out), log, f"{name} killed at {point or 'a moment'}")
 
 
-KILLS = Campaign(run=kill, count=count, sample=20, make=make, preload=MODULES, chunk=25, needs_shim=True)
+KILLS = Campaign(run=kill, count=count, sample=12, make=make, preload=MODULES, chunk=25, needs_shim=True)

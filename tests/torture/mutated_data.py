@@ -45,7 +45,7 @@ def read(case: Case) -> None:
 MUTATED_DATA = Campaign(
     run=read,
     count=number_of(CASES),
-    sample=102,
+    sample=68,
     make=make,
     preload=(
         "torture.data_sources", "tellapart.data.prepare", "tellapart.features.importers.importing",

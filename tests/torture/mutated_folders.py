@@ -29,7 +29,7 @@ def use(case: Case) -> None:
 MUTATED_FOLDERS = Campaign(
     run=use,
     count=number_of(CASES),
-    sample=25,
+    sample=15,
     make=make,
     preload=(
         "torture.folder_worlds", "tiny_pack", "embeds_colours", "tellapart.training.train", "tellapart.runs.evaluate",

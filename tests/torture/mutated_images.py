@@ -76,7 +76,7 @@ def _check_sentence(error: Exception, path: Path) -> None:
 MUTATED_IMAGES = Campaign(
     run=read,
     count=lambda folder: EACH * len(_files()),
-    sample=180,
+    sample=126,
     preload=("tellapart.images.opening", "tellapart.images.decoding", "tellapart.serve.rendering",
              "tellapart.serve.uploads", "tellapart.search.examined", "torture.image_files"),
     chunk=500,

@@ -52,6 +52,6 @@ def stay_here(case: Case) -> None:
 
 
 OFFLINE = Campaign(
-    run=stay_here, count=number_of(len(COMMANDS)), sample=3, make=make, preload=(*MODULES, "tellapart.cli.main"),
+    run=stay_here, count=number_of(len(COMMANDS)), sample=2, make=make, preload=(*MODULES, "tellapart.cli.main"),
     chunk=len(COMMANDS), needs_shim=True,
 )  # fmt: skip

@@ -92,7 +92,7 @@ CHECKS: dict[str, Callable[[Path, list[str], Path], None]] = {"index": _check_in
 POWER_LOSS = Campaign(
     run=fail,
     count=lambda folder: len(_cases(folder)),
-    sample=12,
+    sample=8,
     make=make,
     preload=("embeds_colours", "power_loss.disk", "reliability.test_power_loss", "lancedb", "tellapart.data.pack",
              "tellapart.search.query", "pytest"),

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import socket
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +72,7 @@ def read_all(client: socket.socket) -> bytes:
 
 def start(world: Path, scratch: Path, token: str = "", patience: float = 1.0) -> Running:
     """Serve a copy of the index; clients that are slower than `patience` seconds are disconnected."""
-    index = Path(shutil.copytree(world / "index", scratch / "index"))
+    index = Path(shutil.copytree(world / "index", Path(tempfile.mkdtemp(dir=scratch)) / "index"))
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))
     bound.listen(128)

@@ -132,5 +132,5 @@ def _encoded(draw: random.Random) -> str:
 
 
 SERVER_FUZZ = Campaign(
-    run=attack, count=number_of(CASES), sample=150, make=make, preload=(*MODULES, "torture.image_files"), chunk=2500
+    run=attack, count=number_of(CASES), sample=100, make=make, preload=(*MODULES, "torture.image_files"), chunk=2500
 )

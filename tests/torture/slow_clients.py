@@ -65,4 +65,4 @@ def wait(case: Case) -> None:
     check(server.is_alive(), "the server has ended")
 
 
-SLOW_CLIENTS = Campaign(run=wait, count=number_of(CASES), sample=6, make=make, preload=MODULES, chunk=CASES)
+SLOW_CLIENTS = Campaign(run=wait, count=number_of(CASES), sample=3, make=make, preload=MODULES, chunk=CASES)

@@ -50,4 +50,4 @@ def guess(case: Case) -> None:
     check(server.is_alive(), "the server has ended")
 
 
-TOKEN_GUESSING = Campaign(run=guess, count=number_of(CASES), sample=60, make=make, preload=MODULES, chunk=CASES)
+TOKEN_GUESSING = Campaign(run=guess, count=number_of(CASES), sample=30, make=make, preload=MODULES, chunk=CASES)

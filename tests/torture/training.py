@@ -157,7 +157,7 @@ def _train_spoiled(world: Path, out: Path, case: Case) -> None:
 
 
 SPOILED_GRADIENTS = Campaign(
-    run=spoil_gradients, count=number_of(50), sample=5, make=make_worlds, preload=MODULES, chunk=25
+    run=spoil_gradients, count=number_of(50), sample=2, make=make_worlds, preload=MODULES, chunk=25
 )
 
 
@@ -188,5 +188,5 @@ def jump(case: Case) -> None:
 
 
 JUMPING_CLOCK = Campaign(
-    run=jump, count=number_of(100), sample=5, make=make, preload=MODULES, chunk=25, needs_shim=True
+    run=jump, count=number_of(100), sample=2, make=make, preload=MODULES, chunk=25, needs_shim=True
 )

@@ -40,4 +40,4 @@ def write_twice(case: Case) -> None:
     must_succeed(lambda: whole(world, out), case.scratch / "error.txt", f"{name} beside {other}")
 
 
-TWO_WRITERS = Campaign(run=write_twice, count=number_of(CASES), sample=5, make=make_worlds, preload=MODULES, chunk=25)
+TWO_WRITERS = Campaign(run=write_twice, count=number_of(CASES), sample=3, make=make_worlds, preload=MODULES, chunk=25)
