@@ -55,6 +55,21 @@ def test_next_and_previous_by_button_and_key(page: Page, page_server: Server) ->
     page.until("#next", lambda element: element.is_enabled())
 
 
+def test_next_and_previous_by_swipe(page: Page, page_server: Server) -> None:
+    page.show_as(390, 844)
+    page.open(page_server)
+    open_photo(page, 0)
+    swipe = """
+    const image = document.getElementById("large"), [from, to] = arguments;
+    const touch = (x) => [new Touch({identifier: 1, target: image, clientX: x, clientY: 100})];
+    image.dispatchEvent(new TouchEvent("touchstart", {touches: touch(from), changedTouches: touch(from)}));
+    image.dispatchEvent(new TouchEvent("touchend", {touches: [], changedTouches: touch(to)}));
+    """
+    for start, end, name in ((300, 100, "58.png"), (300, 290, "58.png"), (100, 300, "59.png")):
+        page.run(swipe, start, end)
+        page.until_text("#photo-name", name)
+
+
 def test_escape_and_back_close_the_dialog(page: Page, page_server: Server) -> None:
     from selenium.webdriver import Keys
 
