@@ -18,6 +18,7 @@ from tellapart.data.readers.parts import parts_in
 from tellapart.data.readers.source import ReaderOptions
 from tellapart.data.splits import decide_splits, parse_shares
 from tellapart.data.store_pixels import store_pixels
+from tellapart.data.unpack_shards import shards_in, unpack
 from tellapart.data.write_pack import check_overwrite
 from tellapart.data.write_prepared import count_vocabulary, drop_unusable_sentences, write_prepared
 from tellapart.images.checking import Check
@@ -55,6 +56,7 @@ def prepare_pack(
     format: a name in `readers`, or `auto` to recognise it. entities, detections: a path, `auto` (used if found next
     to the source) or `none`. corpus: a file of sentences without images. rules: text rules, or a preset's name.
     vocabulary: used instead of counting one. split: shares of train, val and test for sources that name no splits.
+    Shards (tar, parquet, arrow) are first unpacked into the folder OUT-images.
     store_side: also store the images in the pack, as squares of this side in pixels; 0: do not.
     """
     source, out, options = Path(source), Path(out), options or ReaderOptions()
@@ -62,6 +64,8 @@ def prepare_pack(
     rules = preset(rules) if isinstance(rules, str) else rules
     if rules.needs_vocabulary:  # subwords are neither nouns nor parts of annotated phrases
         nouns, entities = False, "none" if entities == "auto" else entities
+    if format == "auto" and (shards := shards_in(source)):
+        source = unpack(shards, out.with_name(f"{out.name}-images"))
     form = recognise(source, readers) if format == "auto" else format
     if not source.exists():
         raise InputError(f"{source} does not exist; check the path.")

@@ -1,0 +1,172 @@
+"""Images and captions inside shards, unpacked into a folder that `prepare` reads, one sample in memory at a time.
+
+WebDataset's tar files and those of img2dataset (`0001.jpg`, `0001.txt`, `0001.json`), and the parquet and arrow files
+of Hugging Face datasets (a column of image bytes, a column of one or several captions).
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import tarfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from tellapart.core.errors import InputError
+from tellapart.core.files import atomic_folder
+from tellapart.data.readers.folder import CAPTION_COLUMNS, SPLIT_VALUES
+
+SUFFIXES = (".tar", ".parquet", ".arrow")
+IMAGE_COLUMNS = ("image", "jpg", "jpeg", "png", "webp", "img", "picture", "photo", "image_bytes", "bytes")
+TEXTS = ("txt", "caption", "text")
+SPLITS = ("train", "val", "test")
+MAGIC = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"BM": ".bmp", b"II*\x00": ".tiff",
+         b"MM\x00*": ".tiff"}  # fmt: skip
+PER_FOLDER = 10_000
+ROWS_AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One image with its captions."""
+
+    image: bytes
+    captions: tuple[str, ...]
+    split: str | None
+
+
+def shards_in(source: Path) -> list[Path]:
+    """The shards of a source: itself, or files in the folder and one folder below; a caption table has none."""
+    if source.is_file():
+        return [source] if source.suffix.lower() in SUFFIXES else []
+    if not source.is_dir():
+        return []
+    found = [path for pattern in ("*", "*/*") for path in source.glob(pattern) if path.suffix.lower() in SUFFIXES]
+    return sorted(path for path in found if path.is_file() and not path.name.startswith("cache-"))
+
+
+def unpack(shards: list[Path], folder: Path) -> Path:
+    """Write the images of shards and captions.jsonl into a folder, which is replaced when it is complete."""
+    count = 0
+    with atomic_folder(folder) as partial, (partial / "captions.jsonl").open("w", encoding="utf-8") as table:
+        for shard in shards:
+            for sample in _samples(shard):
+                suffix = suffix_of(sample.image)
+                if not suffix or not sample.captions:
+                    continue
+                name = f"{count // PER_FOLDER:05d}/{count:09d}{suffix}"
+                (partial / name).parent.mkdir(exist_ok=True)
+                (partial / name).write_bytes(sample.image)
+                row: dict[str, Any] = {"image": name, "caption": list(sample.captions)}
+                table.write(
+                    json.dumps(row | ({"split": sample.split} if sample.split else {}), ensure_ascii=False) + "\n"
+                )
+                count += 1
+        if not count:
+            raise InputError(f"{shards[0]} and its neighbours have no image with a caption.")
+    return folder
+
+
+def suffix_of(image: bytes) -> str:
+    """The suffix of an image file by its first bytes; empty for anything else."""
+    if image[:4] == b"RIFF" and image[8:12] == b"WEBP":
+        return ".webp"
+    return next((suffix for start, suffix in MAGIC.items() if image.startswith(start)), "")
+
+
+def split_of(shard: Path) -> str | None:
+    """The split that a shard's name or folder states, as in train-00000-of-00004.parquet.
+
+    >>> split_of(Path("data/validation-00000-of-00001.parquet")), split_of(Path("laion/00000.tar"))
+    ('val', None)
+    """
+    for name in (shard.name.split(".")[0].split("-")[0].lower(), shard.parent.name.lower()):
+        found = SPLIT_VALUES.get(name, name)
+        if name and found in SPLITS:
+            return found
+    return None
+
+
+def _samples(shard: Path) -> Iterator[Sample]:
+    try:
+        if shard.suffix.lower() == ".tar":
+            yield from _tar_samples(shard)
+        else:
+            yield from _table_samples(shard)
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise InputError(f"{shard} cannot be read ({error}); download it again.") from error
+
+
+def _tar_samples(shard: Path) -> Iterator[Sample]:
+    """Files whose names agree up to the first dot are one sample; a tar file has them one after the other."""
+    key, parts = "", dict[str, bytes]()
+    with tarfile.open(shard, "r|*") as tar:
+        for member in tar:
+            if not member.isfile():
+                continue
+            path = PurePosixPath(member.name)
+            first, _, kind = path.name.partition(".")
+            name = str(path.with_name(first))
+            if name != key and parts:
+                yield _sample(parts, split_of(shard))
+                parts = {}
+            key = name
+            file = tar.extractfile(member)
+            parts[kind.lower()] = b"" if file is None else file.read()
+    if parts:
+        yield _sample(parts, split_of(shard))
+
+
+def _sample(parts: Mapping[str, bytes], split: str | None) -> Sample:
+    image = next((value for value in parts.values() if suffix_of(value)), b"")
+    texts = [parts[kind].decode("utf-8", "replace") for kind in TEXTS if kind in parts]
+    if not texts and "json" in parts:
+        try:
+            found = json.loads(parts["json"])
+        except ValueError:
+            found = {}
+        texts = list(_texts(found)) if isinstance(found, dict) else []
+    return Sample(image, tuple(line.strip() for text in texts for line in text.splitlines() if line.strip()), split)
+
+
+def _texts(row: Mapping[str, Any]) -> Iterator[str]:
+    """The captions of a row: the first usual column that has any."""
+    for name in CAPTION_COLUMNS:
+        value = row.get(name)
+        found = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        texts = [one if isinstance(one, str) else one.get("raw", "") for one in found if isinstance(one, str | dict)]
+        if any(text.strip() for text in texts):
+            yield from (text for text in texts if text.strip())
+            return
+
+
+def _table_samples(shard: Path) -> Iterator[Sample]:
+    for batch in _batches(shard):
+        for row in batch.to_pylist():
+            yield Sample(_image(row), tuple(text.strip() for text in _texts(row)), row.get("split") or split_of(shard))
+
+
+def _batches(shard: Path) -> Iterator[Any]:
+    try:
+        if shard.suffix.lower() == ".parquet":
+            yield from importlib.import_module("pyarrow.parquet").ParquetFile(shard).iter_batches(ROWS_AT_ONCE)
+            return
+        arrow = importlib.import_module("pyarrow")
+    except ImportError as error:
+        raise InputError(f"{shard.suffix} files need pyarrow; run `pip install pyarrow`.") from error
+    with arrow.memory_map(str(shard)) as file:
+        for batch in importlib.import_module("pyarrow.ipc").open_stream(file):
+            yield from (batch.slice(first, ROWS_AT_ONCE) for first in range(0, len(batch), ROWS_AT_ONCE))
+
+
+def _image(row: Mapping[str, Any]) -> bytes:
+    """The bytes of a row's image: a column of bytes, or of `{"bytes", "path"}`."""
+    for name in IMAGE_COLUMNS:
+        value = row.get(name)
+        if isinstance(value, Mapping):
+            value = value.get("bytes")
+        if isinstance(value, bytes):
+            return value
+    return b""
