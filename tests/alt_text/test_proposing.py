@@ -272,8 +272,10 @@ def test_the_verb(site: Path, tmp_path: Path, counted: Counted, capsys: pytest.C
     assert main(["alt-text", str(site), "--csv", str(tmp_path / "alt.csv"), "--quiet"]) == 0
     assert (site / "index.html").read_bytes() == before and capsys.readouterr().out == ""
     rows = list(csv.DictReader((tmp_path / "alt.csv").open()))
-    assert rows[1]["alt"] == "A unsure" and rows[1]["status"] == "review"
-    text = (tmp_path / "alt.csv").read_text().replace("A unsure", "Rex asleep")
+    assert (rows[1]["alt"], rows[1]["suggestion"], rows[1]["status"]) == ("", "A unsure", "review")
+    assert main(["alt-text", str(site), "--reviewed", str(tmp_path / "alt.csv"), "--quiet"]) == 0
+    assert "A unsure" not in capsys.readouterr().out  # a suggestion that nobody took is not written
+    text = (tmp_path / "alt.csv").read_text().replace("review,,A unsure", "review,Rex asleep,A unsure")
     (tmp_path / "alt.csv").write_text(text)
     assert main(["alt-text", str(site), "--reviewed", str(tmp_path / "alt.csv"), "--write", "--quiet"]) == 0
     assert (site / "index.html").read_text() == (

@@ -9,6 +9,7 @@ from PIL import Image
 from embeds_colours import Colours, fill, paint
 from metadata_photos import exiftool
 from tellapart.cli.main import main
+from tellapart.images.folders import find_photos
 from tellapart.images.metadata.photo_metadata import read_metadata
 from tellapart.images.metadata.writing import write_description
 from tellapart.search.store import Store, open_store
@@ -109,6 +110,12 @@ def test_a_sidecar_that_changes_is_read_again(photos: Path, store: Store, tmp_pa
     assert updated() == "The ocean"
     sidecar.unlink()
     assert updated() is None
+
+
+def test_a_link_to_nothing_is_listed_as_caption_lists_it(photos: Path, store: Store, tmp_path: Path) -> None:
+    (photos / "dangling.jpg").symlink_to(tmp_path / "nowhere.jpg")
+    changes = fill(tmp_path / "index", Colours(), photos)[1]
+    assert changes.faults == find_photos(photos).faults == [f"{photos / 'dangling.jpg'} is not a file or a link to one"]
 
 
 def test_the_verb(photos: Path, store: Store, capsys: pytest.CaptureFixture[str]) -> None:

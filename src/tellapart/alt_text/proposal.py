@@ -32,13 +32,15 @@ class Proposal:
     """The change of the page, if it is to be written."""
 
     def plain(self) -> dict[str, Any]:
-        """For JSON and CSV."""
+        """For JSON and CSV. `alt` is what is written: a text that a person must review first is a `suggestion`."""
+        for_review = self.status == "review"
         return {
             "page": str(self.page),
             "line": self.line,
             "image": self.image,
             "status": self.status,
-            "alt": self.alt,
+            "alt": None if for_review else self.alt,
+            "suggestion": self.alt if for_review else None,
             "note": self.note,
             "confidence": None if self.confidence is None else round(self.confidence, 3),
         }

@@ -18,7 +18,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.json_text import BrokenJson, parse_json
 from tellapart.core.text_files import read_text
 
-COLUMNS = ("page", "line", "image", "status", "alt", "note", "confidence")
+COLUMNS = ("page", "line", "image", "status", "alt", "suggestion", "note", "confidence")
 NEEDED = ("page", "image", "alt")
 
 

@@ -13,7 +13,7 @@ def alternative_text(text: str) -> str:
 
     >>> alternative_text("a dog on   a beach")
     'A dog on a beach'
-    >>> alternative_text("word " * 40) == "Word " + "word " * 22 + "word…"
+    >>> alternative_text("word " * 40) == "Word " + "word " * 23 + "word…"
     True
     """
     words = text.split()

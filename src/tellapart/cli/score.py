@@ -108,7 +108,7 @@ def _compare(options: ScoreOptions) -> dict[str, Any]:
         look_alikes=options.look_alikes,
         allow_empty=options.allow_empty,
     )
-    return {"references": list(map(str, options.references)), "candidates": systems}
+    return {"references": list(map(str, options.references)), "unit": "fraction", "candidates": systems}
 
 
 def _print_agreement(result: dict[str, Any]) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-FRACTIONS = re.compile(r"bleu\d|meteor|rouge(_l)?|(token_)?cider|cider_between|spice|chair_[is]|(i2t|t2i)_ndcg\w*")
+FRACTIONS = re.compile(
+    r"bleu\d|meteor|rouge(_l)?|(token_)?cider|cider_between|spice|chair_[is]|(i2t|t2i)_ndcg\w*|\w*(i2t|t2i)_r_precision"
+)
 """Metrics that are computed and stored as fractions, as their papers define them; all others are in percent."""
 NOT_SHARES = {
     r"loss\w*": "nats",
@@ -42,6 +44,8 @@ def in_percent(name: str, value: float) -> float:
 
     >>> in_percent("bleu4", 0.327), in_percent("i2t_r1", 32.7), in_percent("loss", 0.5)
     (32.7, 32.7, 0.5)
+    >>> in_percent("i2t_r_precision", 0.327), in_percent("cxc_t2i_r_precision", 0.327)
+    (32.7, 32.7)
     """
     return 100 * value if FRACTIONS.fullmatch(name) else value
 

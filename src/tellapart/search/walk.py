@@ -48,6 +48,8 @@ class Unreadable:
             self.paths.add(str(error.filename))
             reason = error.strerror or str(error)
             self.faults.append(f"{error.filename} cannot be read ({reason}); its rows in the index are kept")
+        elif os.path.islink(error.filename):  # `tellapart caption` lists it in the same words
+            self.faults.append(f"{error.filename} is not a file or a link to one")
 
     def hides(self, path: str) -> bool:
         """Whether a path is unreadable or lies in an unreadable folder."""
