@@ -31,7 +31,7 @@ RED, GREEN, BLUE = np.eye(3, dtype=np.float32)
 PLAIN = Calibration(
     QueryCentre(np.zeros(3), np.zeros(3)),
     Background(np.zeros(3), np.eye(3), 0.0),
-    {"constant": -5.0, "cosine": 8.0, "standardised": 0.0, "caption": 1.0},
+    {"constant": -5.0, "cosine": 8.0, "standardised": 0.0, "caption": 1.0, "words": 0.0},
     clear=0.5,
     shown=0.1,
 )
@@ -205,7 +205,7 @@ def test_a_calibration_is_fitted_stored_and_read(tmp_path: Path) -> None:
     read = read_calibration("print", tmp_path)
     assert read is not None and read_calibration("other", tmp_path) is None
     query = read.centre.centred(encode(["red"])[0], 1)
-    likely = read.logits(query, vectors @ query, np.asarray([float(kind == 0) for kind in kinds]))
+    likely = read.logits(query, vectors @ query, np.asarray([float(kind == 0) for kind in kinds]), 1)
     assert likely[kinds == 0].mean() > 0 > likely[kinds != 0].mean()
 
 

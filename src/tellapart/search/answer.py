@@ -146,13 +146,13 @@ def _ranked(
     cosine = np.asarray([one.cosine for one in candidates], np.float32)
     generated = np.asarray([share_of_words(words, one.row["caption"]) for one in candidates])
     own = np.asarray([share_of_words(words, own_caption(one.row)) for one in candidates])
-    caption = np.maximum(generated, OWN_WEIGHT * own)
+    caption = np.maximum(generated**2, OWN_WEIGHT * own**2)
     calibration = query.calibration
     nonsense = bool(query.unknown) and len({one.word for one in query.unknown}) >= len(words)
     if calibration is None:
         order = cosine + CAPTION_WEIGHT * caption
     else:
-        order = calibration.logits(query.vector, cosine, caption)
+        order = calibration.logits(query.vector, cosine, caption, len(words))
     found = []
     for place in np.lexsort((-order, own < 1)).tolist():
         certain = bool(own[place] == 1)

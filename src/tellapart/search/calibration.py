@@ -9,9 +9,10 @@ measures to reduce hubs", section 4), where m depends on the number n of its wor
 m_words is the mean vector of single words, m_captions that of whole captions. Only the query changes, so that stored
 vectors and an approximate index stay valid.
 
-Probability. The logit is a + b c + d z + e g: the cosine c of the centred query and the photo, the same cosine z in
-standard deviations above its mean over photos of all kinds, and the share g of the query's words in the generated
-caption. The coefficients are fitted by `python -m tellapart.cli.fit_search`.
+Probability. The logit is a + b c + d z + e g + f w: the cosine c of the centred query and the photo, the same cosine z
+in standard deviations above its mean over photos of all kinds, the square g of the share of the query's words that the
+generated caption has, and the number w of its words that name something beyond the first, three at most: more must be
+true. The coefficients are fitted by `python -m tellapart.cli.fit_search`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from tellapart.runs.bundled import MODELS
 
 FOLDER = MODELS / "search"
 NUMBERS, SETTINGS = "search.npz", "search.json"
+MOST_WORDS = 3
 FEW, MANY = 2, 10
 """Words of queries whose common part is that of single words, and that of captions."""
 
@@ -69,17 +71,27 @@ class Calibration:
     centre: QueryCentre
     background: Background
     coefficients: Mapping[str, float]
-    """`constant`, `cosine`, `standardised` and `caption`."""
+    """`constant`, `cosine`, `standardised`, `caption` and `words`."""
     clear: float
     """A photo with at least this probability is a match; one with less is less sure."""
     shown: float
     """A photo with a smaller probability is not shown."""
 
-    def logits(self, query: np.ndarray, cosine: np.ndarray, caption: np.ndarray) -> np.ndarray:
-        """The logits [N] of a centred query [E], cosines [N], and shares of its words in captions [N]."""
+    def logits(self, query: np.ndarray, cosine: np.ndarray, caption: np.ndarray, words: int) -> np.ndarray:
+        """The logits [N] of a centred query [E] with so many words that name something, cosines [N], and squared
+        shares of its words in captions [N]."""
         weights, z = self.coefficients, self.background.standardised(query, cosine)
         image = weights["constant"] + weights["cosine"] * cosine + weights["standardised"] * z
-        return np.asarray(image + weights["caption"] * caption)
+        return np.asarray(image + weights["caption"] * caption + weights["words"] * more_words(words))
+
+
+def more_words(words: int) -> int:
+    """How many words beyond the first count.
+
+    >>> more_words(0), more_words(2), more_words(9)
+    (0, 1, 3)
+    """
+    return min(MOST_WORDS, max(0, words - 1))
 
 
 def probability(logit: float) -> float:

@@ -1,8 +1,8 @@
 """Fitting a matcher's calibration on photos that it was not trained on and that people have captioned.
 
-Queries are single words, and phrases cut from captions. A photo counts as a match if its captions together have every
-word of the query that names something (as singulars). Five captions do not name everything, so that the probabilities
-are rather too low than too high.
+Queries are single words, and phrases cut from captions. A photo counts as a match if its captions together have two
+thirds of the words of the query that name something, as singulars: both of two, two of three. Five captions do not name
+everything, and use other words for the same.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 
 from tellapart.inference.logistic import fit_logistic
 from tellapart.search.answer import share_of_words, wanted_words
-from tellapart.search.calibration import Background, Calibration, QueryCentre
+from tellapart.search.calibration import Background, Calibration, QueryCentre, more_words
 from tellapart.search.lexicon import words_of
 from tellapart.text.lemmas import noun_lemma
 
-FEATURES = ("cosine", "standardised", "caption")
+FEATURES = ("cosine", "standardised", "caption", "words")
+ENOUGH = 2 / 3 - 1e-6
 DIRECTIONS = 64
 """Principal directions of the background."""
-NEAREST, OTHERS = 60, 20
+NEAREST, OTHERS = 15, 5
 """Photos per query to fit on: what a search shows, and some that it does not."""
 CLEAR, SHOWN = 0.5, 0.1
-FEWEST_MATCHES = 3
 PHRASE_WORDS = (2, 3, 4, 6)
 
 
@@ -56,16 +56,17 @@ def fit_calibration(
     examples, labels = [], []
     for text, vector in zip(texts, encode(texts)):
         wanted = wanted_words(text)
-        match = np.asarray([all(word in one for word in wanted) for one in named])  # [N]
-        if not wanted or match.sum() < FEWEST_MATCHES:
+        if not wanted:
             continue
+        match = np.asarray([sum(word in one for word in wanted) >= ENOUGH * len(wanted) for one in named])  # [N]
         query = centre.centred(vector, len(words_of(text)))
         cosine = photos.vectors @ query  # [N]
         places = np.argsort(-cosine)[:NEAREST]
-        places = np.concatenate([places, random.choice(len(cosine), OTHERS, replace=False)])
-        caption = [share_of_words(wanted, photos.captions[place]) for place in places]
+        places = np.concatenate([places, random.choice(len(cosine), OTHERS)])
+        caption = [share_of_words(wanted, photos.captions[place]) ** 2 for place in places]
         z = background.standardised(query, cosine[places])
-        examples.append(np.stack([cosine[places], z, np.asarray(caption)], 1))
+        words = np.full(len(places), more_words(len(wanted)))
+        examples.append(np.stack([cosine[places], z, np.asarray(caption), words], 1))
         labels.append(match[places])
     model = fit_logistic(FEATURES, np.concatenate(examples), np.concatenate(labels).astype(float))
     coefficients = {"constant": model.bias, **dict(zip(FEATURES, model.weights))}
