@@ -2,8 +2,8 @@
 
 A query has groups of words. A caption confirms a query if it has a word of every group (as singulars). An image has
 grade 2 if two or more of its five captions confirm the query, grade 1 if its captions together have a word of every
-group, and grade 0 otherwise. Captions leave things out: images that were first for a query with grade 0 were looked at,
-and those that do show what was asked for are in SEEN, with grade 1.
+group, and grade 0 otherwise. Captions leave things out: images that were first for a query with grade 0 were checked by
+eye, and those that do show what was asked for are in SEEN, with grade 1.
 """
 
 from __future__ import annotations

@@ -125,6 +125,10 @@ CASES = {
             "folder": lambda w: w.folder,
             "after": given("2020-01-01"),
             "before": given("2020-01-01"),
+            "camera": given("canon"),
+            "place": given("48.2,16.4"),
+            "orientation": given("portrait"),
+            "everything": given(True),
             "exact": given(True),
             "rerank": lambda w: w.matcher,
             "shortlist": given(3),
@@ -133,6 +137,11 @@ CASES = {
     ),
     "PhotoIndex.images": Case(lambda w: w.index, lambda w: {}, {}),
     "PhotoIndex.similar": Case(lambda w: w.index, lambda w: {"image": w.photo}, {"count": given(2)}),
+    "PhotoIndex.asked": Case(
+        lambda w: w.index,
+        lambda w: {"text": "a red ball"},
+        {"like": lambda w: w.photo, "unlike": lambda w: w.photo, "without": given("a blue ball")},
+    ),
     "PhotoIndex.query": Case(
         lambda w: w.index,
         lambda w: {"text": "a red ball"},

@@ -99,7 +99,7 @@ NOT_ARGUMENTS = {"annotations", "caption", "captions", "ids", "image_id", "image
 """Words in backticks that are fields of files or programs."""
 FILLED_IN = {
     "serve/server.py": {"upload_megabytes", "upload_megapixels", "upload_seconds"},
-    "search/query.py": {"after", "before"},
+    "search/filters.py": {"after", "before"},
     "inference/caption_settings.py": {"batch_size", "neighbours", "beam"},
     "data/readers/folder.py": {"image_column", "caption_column"},
     "data/extra_sources.py": {"entities", "detections"},

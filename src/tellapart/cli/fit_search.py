@@ -32,7 +32,7 @@ class FitSearchOptions:
     """The split to fit on."""
     training: int = 2000
     """Captions of the training split that give the common part of queries."""
-    queries: int = 800
+    queries: int = 1500
     """Words and phrases to fit on."""
 
 

@@ -212,6 +212,16 @@ class PhotoIndex:
         same = math.inf if self.calibration is None else SAME
         return Query(vector, text, unknown, self.calibration if alone else None, same)
 
+    def query(
+        self,
+        text: str = "",
+        like: ImageInput | Iterable[ImageInput] = (),
+        unlike: ImageInput | Iterable[ImageInput] = (),
+        without: str | Iterable[str] = (),
+    ) -> np.ndarray:
+        """One vector [E] of what to find: texts and images added, others subtracted."""
+        return self.asked(text, like, unlike, without).vector
+
     @functools.cached_property
     def calibration(self) -> Calibration | None:
         """How the matcher's cosines are read; None for matchers without calibration."""
