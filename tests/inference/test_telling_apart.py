@@ -145,6 +145,16 @@ def test_the_plain_caption_when_nothing_true_sets_apart() -> None:
     )
 
 
+def test_an_unsupported_plain_caption_still_competes() -> None:
+    """It stays where a supported one is much less likely, and goes where that one is as likely."""
+    known, own, other = evidence(), unit(0.7, 0.7, 0.1, 0), unit(0, 0, 1, 0.2)
+    around = Surroundings(Vectors(own), Vectors(other), np.asarray([[0]]))
+    for chance, chosen in ((-40.0, 0), (-1.0, 1)):
+        given = proposals([("a red dog", -1.0), ("a dog on a sofa", chance)])
+        assert not word_support(given, known, own)[0][0, 0]
+        assert choose(given, VectorJudge(), around, 0.5, known, [["a dog"]]).chosen.tolist() == [chosen]
+
+
 def test_the_plain_caption_may_be_distinct_though_no_caption_passes() -> None:
     """No proposal is supported, so the plain one is returned; it still fits its image better than the neighbour."""
     known, own, other = evidence(1.0), unit(0.7, 0.7, 0, 0), unit(0, 0, 1, 0)

@@ -9,7 +9,7 @@ listener:
 
 q(J) is the share of neighbour J when the matcher picks one of them by the plain caption. A bonus is given only for
 words that the image shows; a word that it does not support costs UNSUPPORTED. A caption with such a word, or that names
-one thing twice, is out. Of the others, the highest
+one thing twice, is out, unless it is the plain one. Of the others, the highest
 
     weight * ln p'(I|c) + (1 - weight) * (AGREEMENT * a(c) + TRUTH * t(c) + FLUENCY * ln p(c|I) / words)
 
@@ -43,7 +43,7 @@ SUPPORTED = 1.0
 UNSUPPORTED = -6.0
 """Nats of a content word that the image does not support."""
 SOFTNESS = 0.6
-AGREEMENT, TRUTH, FLUENCY = 1.45, 0.95, 0.75
+AGREEMENT, TRUTH, FLUENCY = 1.2, 0.8, 0.6
 """How much the terms count against one nat of ln p'(I|c), at weight 0.5; fitted on images set aside."""
 APART = 1.0
 """Deviations by which a neighbour must show less of a word for the word to set the image apart from it."""
@@ -98,6 +98,7 @@ def choose(
         true, support = word_support(proposals, evidence, judge.image_vectors(around.own))
         agreed = [agreements(texts, others, evidence.rarity) for texts, others in zip(proposals.texts, typical)]
         likely = AGREEMENT * np.asarray(agreed) + TRUTH * support + FLUENCY * likely
+        true[:, 0] = True  # the plain caption competes even so: it is the answer if nothing is better
         usable, softness = usable & true, SOFTNESS
     scores = _scores(proposals, judge, around, usable)  # [I, K, 1 + M]
     found = log_softmax(softness * scores)[:, :, 0]  # [I, K] ln p'(I|c)
