@@ -1,12 +1,27 @@
 """Fitting evidence on made examples: words that people name, captions that are true, and what is strange."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from evidence_world import WORDS, VectorJudge, evidence
-from tellapart.inference.confidence import confidence_features, confidences
-from tellapart.inference.fit_evidence import Examples, confidence_examples, fit_confidence, fit_truth, is_true
-from tellapart.inference.word_evidence import WordEvidence, unit
+from tellapart.core.files import read_json, write_json
+from tellapart.inference.confidence import against_look_alikes, confidence_features, confidences
+from tellapart.inference.fit_evidence import (
+    Examples,
+    confidence_examples,
+    fit_against,
+    fit_confidence,
+    fit_truth,
+    is_true,
+)
+from tellapart.inference.generated import GeneratedCaptions, with_confidence
+from tellapart.inference.judging import Vectors
+from tellapart.inference.light.decoded import Captions
+from tellapart.inference.logistic import Logistic
+from tellapart.inference.word_evidence import WordEvidence, read_evidence, unit
 
 JUDGE: VectorJudge = VectorJudge()
 
@@ -60,3 +75,32 @@ def test_features_by_hand() -> None:
 )
 def test_what_counts_as_true(caption: str, true: bool) -> None:
     assert is_true(caption, ["a brown dog sleeps on a couch", "dogs indoors"]) is true
+
+
+def test_captions_against_look_alikes_are_calibrated_apart(tmp_path: Path) -> None:
+    """Of those with confidence 0.5, 80% are true; of those with 0.2, half. Without a calibration nothing changes."""
+    found = [0.5] * 100 + [0.2] * 100
+    labels = [True] * 80 + [False] * 20 + [True] * 50 + [False] * 50
+    known = fit_against(evidence(), found, labels)
+    assert against_look_alikes(known, [0.5, 0.2]) == pytest.approx([0.8, 0.5], abs=0.01)
+    assert against_look_alikes(evidence(), [0.5, 0.2]) == [0.5, 0.2]
+    known.save(tmp_path)
+    again = read_evidence(tmp_path, "none")
+    assert again is not None and again.against == known.against
+    about = read_json(tmp_path / "evidence.json")
+    del about["against"]  # as the first version wrote it
+    write_json(tmp_path / "evidence.json", about)
+    old = read_evidence(tmp_path, "none")
+    assert old is not None and old.against is None
+
+
+def test_captions_against_look_alikes_have_a_threshold_of_their_own() -> None:
+    """fit = 0.4: confidence 0.6 as such and 0.5 against look-alikes, whose threshold is 0.7."""
+    known = replace(
+        evidence(), against=Logistic(("log_odds",), (0.0,), 0.0), settings={"sure": 0.55, "sure_against": 0.7}
+    )
+    judge, image = VectorJudge(known), unit(np.asarray([[0.2, 0.98, 0.0, 0.0]]))
+    captions = GeneratedCaptions(["a dog"], Captions(np.asarray([[4, 1]]), np.asarray([-1.0])), [-1.0])
+    plain, against = (with_confidence(captions, judge, Vectors(image), chosen) for chosen in (False, True))
+    assert plain.confidence == pytest.approx([0.6], abs=0.01) and plain.sure == [True]
+    assert against.confidence == pytest.approx([0.5]) and against.sure == [False]

@@ -59,7 +59,7 @@ def captions_apart(
         differing=differing,
         confused=confused,
     )
-    return with_confidence(generated, judge, around.own)
+    return with_confidence(generated, judge, around.own, against=True)
 
 
 def _searched(

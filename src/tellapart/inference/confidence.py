@@ -16,6 +16,9 @@ from tellapart.inference.judging import Judging
 from tellapart.inference.word_evidence import UNKNOWN, WordEvidence, word_rows
 from tellapart.text.function_words import content_words
 
+LEAST = 1e-4
+"""Confidences are held this far from 0 and 1 before their log-odds are taken."""
+
 
 def confidences(
     judge: Judging, evidence: WordEvidence, captions: Sequence[str], log_probability: np.ndarray, images: np.ndarray
@@ -25,6 +28,14 @@ def confidences(
         return []
     values = confidence_features(judge, evidence, captions, log_probability, images)
     return [float(value) for value in evidence.confidence(values)]
+
+
+def against_look_alikes(evidence: WordEvidence, found: Sequence[float]) -> list[float]:
+    """The confidence of captions that were chosen against look-alikes, from that of captions as such."""
+    if evidence.against is None:
+        return list(found)
+    p = np.clip(np.asarray(found, np.float64), LEAST, 1 - LEAST)
+    return [float(value) for value in evidence.against(np.log(p / (1 - p))[:, None])]
 
 
 def confidence_features(

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tellapart.inference.confidence import confidence_features
+from tellapart.inference.confidence import LEAST, confidence_features
 from tellapart.inference.judge import Judge
 from tellapart.inference.logistic import Logistic, fit_logistic
 from tellapart.inference.word_evidence import (
+    AGAINST_FEATURES,
     CONFIDENCE_FEATURES,
     TRUTH_FEATURES,
     WordEvidence,
@@ -32,7 +33,7 @@ from tellapart.text.named import named_words
 ENOUGH = 0.5
 """The share of a true caption's content words that references name."""
 LEAST_COUNT = 15
-SETTINGS = {"word": 0.1, "object": 0.75, "sure": 0.55}
+SETTINGS = {"word": 0.1, "object": 0.75, "sure": 0.55, "sure_against": 0.7}
 """Chosen on images apart from those of the final figures."""
 
 
@@ -109,6 +110,14 @@ def confidence_examples(
         parts.append(confidence_features(judge, evidence, captions, chance, examples.vectors))
         labels += [is_true(caption, references) for caption, references in zip(captions, examples.references)]
     return np.concatenate(parts), np.asarray(labels, float)
+
+
+def fit_against(evidence: WordEvidence, found: Sequence[float], labels: Sequence[bool]) -> WordEvidence:
+    """With a calibration of captions that were chosen against look-alikes: confidences as such, and which are true."""
+    p = np.clip(np.asarray(found, np.float64), LEAST, 1 - LEAST)
+    return replace(
+        evidence, against=fit_logistic(AGAINST_FEATURES, np.log(p / (1 - p))[:, None], np.asarray(labels, float))
+    )
 
 
 def is_true(caption: str, references: Sequence[str]) -> bool:

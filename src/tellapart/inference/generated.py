@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tellapart.inference.confidence import confidences
+from tellapart.inference.confidence import against_look_alikes, confidences
 from tellapart.inference.judging import Encodings, Judging
 from tellapart.inference.light.decoded import Captions
 from tellapart.text.function_words import content_words
@@ -37,13 +37,21 @@ class GeneratedCaptions:
     """Whether the confidence reaches its threshold."""
 
 
-def with_confidence(captions: GeneratedCaptions, judge: Judging, own: Encodings) -> GeneratedCaptions:
-    """The same captions with their confidence, if it was calibrated for the judge; own: its encodings of the images."""
+def with_confidence(
+    captions: GeneratedCaptions, judge: Judging, own: Encodings, against: bool = False
+) -> GeneratedCaptions:
+    """The same captions with their confidence, if it was calibrated for the judge; own: its encodings of the images.
+
+    against: whether the captions were chosen against look-alikes.
+    """
     if judge.evidence is None:
         return captions
     images, chance = judge.image_vectors(own), captions.decoded.log_probability
     found = confidences(judge, judge.evidence, captions.texts, chance, images)
     threshold = judge.evidence.settings["sure"]
+    if against and judge.evidence.against is not None:
+        found = against_look_alikes(judge.evidence, found)
+        threshold = judge.evidence.settings["sure_against"]
     return replace(captions, confidence=found, sure=[value >= threshold for value in found])
 
 

@@ -34,6 +34,7 @@ UNKNOWN = 0.01
 """Probability of a content word without evidence: it is rare."""
 TRUTH_FEATURES = ("z", "log_rate", "is_object", "object_z", "object_log_rate")
 CONFIDENCE_FEATURES = ("fit", "log_probability", "least_truth", "mean_truth", "distance")
+AGAINST_FEATURES = ("log_odds",)
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,11 @@ class WordEvidence:
     confidence: Logistic
     """p(caption is true), of CONFIDENCE_FEATURES."""
     settings: Mapping[str, float]
-    """Thresholds: `word` and `object` for the truth of a content word, `sure` for the confidence in a caption."""
+    """Thresholds: `word` and `object` for the truth of a content word, `sure` for the confidence in a caption,
+    `sure_against` for that in a caption chosen against look-alikes."""
+    against: Logistic | None = None
+    """p(caption is true) of the log-odds of `confidence`, for captions that were chosen against look-alikes: all their
+    words are supported, so more of them are true. None: no separate calibration."""
 
     @cached_property
     def place(self) -> dict[str, int]:
@@ -127,6 +132,7 @@ class WordEvidence:
             "matcher": self.matcher,
             "truth": self.truth.plain(),
             "confidence": self.confidence.plain(),
+            "against": None if self.against is None else self.against.plain(),
             "settings": dict(self.settings),
             "words": list(self.words),
         }
@@ -147,6 +153,7 @@ def read_evidence(folder: Path, fingerprint: str) -> WordEvidence | None:
         truth=Logistic.read(about["truth"], TRUTH_FEATURES),
         confidence=Logistic.read(about["confidence"], CONFIDENCE_FEATURES),
         settings=about["settings"],
+        against=Logistic.read(about["against"], AGAINST_FEATURES) if about.get("against") else None,
         **tensors,
     )
 
