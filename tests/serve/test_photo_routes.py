@@ -101,14 +101,15 @@ def test_originals_are_sent_unchanged_to_those_who_may_have_them(
     assert rejected.status_code == 403 and rejected.json()["detail"] == "This server does not send original files."
     assert client.get(f"/api/photos/{'0' * 32}/original").status_code == 404
 
-    # A format that browsers cannot show is saved.
-    shutil.copy(served_world / "photos" / photo["name"], tmp_path / "photo.tiff")
+    # A format that browsers cannot show is saved; a video is played.
     store = open_photos(own_index).store
-    values = {"path": str(tmp_path / "photo.tiff"), "folder": str(tmp_path)}
-    store.table.update(where=f"content = '{photo['id']}'", values=values)
-    fresh = TestClient(create_app(open_photos(own_index), AccessRules(originals=True)), HERE)
-    answer = fresh.get(f"/api/photos/{photo['id']}/original")
-    assert answer.headers["content-disposition"].startswith("attachment") and "octet" in answer.headers["content-type"]
+    for name, shown in (("photo.tiff", ("attachment", "application/octet-stream")), ("a.mp4", ("inline", "video/mp4"))):
+        shutil.copy(served_world / "photos" / photo["name"], tmp_path / name)
+        values = {"path": str(tmp_path / name), "folder": str(tmp_path)}
+        store.table.update(where=f"content = '{photo['id']}'", values=values)
+        fresh = TestClient(create_app(open_photos(own_index), AccessRules(originals=True)), HERE)
+        headers = fresh.get(f"/api/photos/{photo['id']}/original").headers
+        assert (headers["content-disposition"].split(";")[0], headers["content-type"]) == shown
 
 
 def test_who_may_have_originals() -> None:

@@ -8,15 +8,16 @@ from fastapi.responses import FileResponse
 
 SHOWN = {
     ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png", ".webp": "image/webp", ".gif": "image/gif",
-    ".avif": "image/avif", ".bmp": "image/bmp",
+    ".avif": "image/avif", ".bmp": "image/bmp", ".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm",
 }  # fmt: skip
 """Formats that every browser shows. The browser takes no file for another type than this, whatever its bytes are."""
 
 HEADERS = {
     "cache-control": "private, no-cache",
-    "content-security-policy": "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "content-security-policy": "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; "
+    "frame-ancestors 'none'",
 }
-"""The browser's own view of an image has styles in it, and runs no scripts of ours."""
+"""The browser's own view of an image or video has styles in it; no script may run."""
 
 
 def original_file(file: Path) -> FileResponse:
