@@ -5,6 +5,7 @@ import json
 import os
 import stat
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -288,6 +289,13 @@ def test_nothing_is_loaded_where_nothing_lacks_a_text(site: Path, monkeypatch: p
     monkeypatch.setattr(captioning, "load_captioner", lambda *_: pytest.fail("loaded"))
     (site / "index.html").write_text("<img src=/img/dog.png alt=Rex>")
     assert verb.alt_text(verb.AltTextOptions((site,), quiet=True)).proposals == []
+
+
+def test_models_are_imported_when_the_first_caption_is_needed() -> None:
+    """Reviewed texts are applied, and edits exported, in a second; torch alone takes several."""
+    verbs = "alt_text, backup, export_edits, import_edits, restore, write_captions"
+    code = f"import sys; from tellapart.cli import {verbs}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize(

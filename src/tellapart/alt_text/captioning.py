@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from tellapart.images.verified_file import hash_of
 from tellapart.inference.caption import Caption
-from tellapart.inference.caption_settings import CaptionSettings
 
 if TYPE_CHECKING:
     from tellapart.inference.captioning import PhotoCaptioner
@@ -40,6 +39,8 @@ class PageCaptioner:
         return self.load()
 
     def _caption(self, new: dict[str, Path], others: list[Path], around: frozenset[str]) -> None:
+        from tellapart.inference.caption_settings import CaptionSettings
+
         settings = CaptionSettings(against=others if len(others) > 1 else None, batch_size=self.batch)
         for content, caption in zip(new, self.captioner.stream(list(new.values()), settings), strict=True):
             self._known[content, around] = caption
