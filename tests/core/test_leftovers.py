@@ -81,3 +81,12 @@ def test_folders_are_written_to_the_disk_after_a_rename(tmp_path: Path, monkeypa
         (partial / "inside").mkdir()
         (partial / "inside" / "c").write_text("1")
     assert flushed[1:] == [partial / "inside", partial, tmp_path]
+
+
+def test_a_process_that_started_later_has_the_number_by_chance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a power failure, the number of the process that was replacing a pack may belong to another one."""
+    leftover = tmp_path / f".pack.{os.getpid()}.replaced"
+    leftover.mkdir()
+    assert not recover(tmp_path / "pack")  # we run, and started before
+    monkeypatch.setattr("tellapart.core.leftovers._started", lambda process: time.time() + 60)
+    assert recover(tmp_path / "pack") and not leftover.exists()

@@ -54,7 +54,7 @@ def _leftovers(path: Path, kind: str) -> Iterator[Path]:
         return
     for name in sorted(names):
         found = pattern.fullmatch(name)
-        if found and not _runs(int(found[1])):
+        if found and not (_runs(int(found[1])) and _started(int(found[1])) <= _renamed(path.parent / name)):
             yield path.parent / name
 
 
@@ -67,6 +67,23 @@ def _runs(process: int) -> bool:
     except OSError:  # it belongs to somebody else
         return True
     return True
+
+
+def _started(process: int) -> float:
+    """When a process started; 0 where that is not known. After a power failure its number may be another's."""
+    try:
+        ticks = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
+        booted = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime "))
+        return int(booted.split()[1]) + ticks / os.sysconf("SC_CLK_TCK") - 2  # the boot time is in whole seconds
+    except (OSError, ValueError, IndexError, StopIteration):
+        return 0.0
+
+
+def _renamed(path: Path) -> float:
+    try:
+        return path.stat().st_ctime
+    except OSError:
+        return time.time()
 
 
 def _changed(path: Path) -> float:
