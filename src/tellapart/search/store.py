@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import importlib
 import json
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ from tellapart.search.upkeep import Upkeep
 if TYPE_CHECKING:
     import pyarrow as pa
 
+INDEX_CACHE, FILE_CACHE = 1 << 30, 16 << 20
+"""Bytes of approximate indexes and of facts about files that LanceDB keeps at most; its defaults are 6 and 1 GB."""
 READ_INTERVAL = datetime.timedelta(seconds=2)
 """After this time a reader sees what another process wrote."""
 COMPACT_ATTEMPTS, EDIT_ATTEMPTS = 5, 5
@@ -37,6 +40,7 @@ class Store:
     def __init__(self, where: str, table: Any, database: Any) -> None:
         self.where, self.table, self.history = where, table, EditHistory(where, database)
         self._saved, self._upkeep = Saved(where), Upkeep(self._tidy)
+        self._writing = threading.Lock()
         about = (table.schema.metadata or {}).get(b"tellapart")
         if about is None:
             raise InputError(f"The table in {where} is not an index of tellapart; make an index elsewhere.")
@@ -95,7 +99,7 @@ class Store:
 
     def edit(self, path: str, caption: str | None) -> None:
         """Set the caption that a person wrote for a file; None returns to the generated one."""
-        with table_errors(self.where):
+        with self._writing, table_errors(self.where):
             updated = self.table.update(where=f"path = {quoted(path)}", values={"edited": caption}).rows_updated
         if not updated:
             raise InputError(f"{path} is not in the index {self.where}.")
@@ -116,7 +120,7 @@ class Store:
         before = list(self.having("content", [content], ["path", "edited"]))
         for attempt in range(EDIT_ATTEMPTS):
             try:
-                with table_errors(self.where):
+                with self._writing, table_errors(self.where):
                     self.table.checkout_latest()
                     self.table.update(where=same, values={"edited": caption})
                     if not self.table.count_rows(f"{same} AND {other}"):
@@ -139,7 +143,8 @@ class Store:
         with (Path(self.where) / ".lock").open("a") as guard, contextlib.suppress(OSError):
             lock(guard)
             guard.close()
-            self.compact(keep)
+            with self._writing:  # edits wait: a stream of them would make every attempt fail
+                self.compact(keep)
 
     def sync(self) -> None:
         """Write every change so far to the disk: they outlive a power failure then."""
@@ -298,4 +303,5 @@ def _connect(where: str) -> Any:
         lancedb = importlib.import_module("lancedb")
     except ImportError as error:
         raise InputError("An index needs LanceDB; run `pip install lancedb`.") from error
-    return lancedb.connect(where, read_consistency_interval=READ_INTERVAL)
+    session = lancedb.Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=FILE_CACHE)
+    return lancedb.connect(where, read_consistency_interval=READ_INTERVAL, session=session)

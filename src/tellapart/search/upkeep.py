@@ -1,6 +1,6 @@
 """Tidying up after edits: every edit leaves small files and an old version, which are joined and deleted a while later.
 
-The work happens in a separate thread, at most 2% of the time, and only where somebody edits.
+The work happens in a separate thread, at most a tenth of the time, and only where somebody edits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KEEP = datetime.timedelta(seconds=60)
 """Age of a version that nobody reads any more: readers look for a newer one every two seconds."""
 DELAY = 65.0
 """Seconds from an edit to the tidying: its version is old enough then."""
-SHARE = 50.0
+SHARE = 10.0
 """The delay is at least this many times as long as the last tidying took."""
 
 
