@@ -253,6 +253,21 @@ def test_images_are_captioned_among_those_of_their_page_and_once(site: Path) -> 
     assert captioner.asked == [(["dog.png"], ["dog.png", "cat.png"]), (["copy.png"], []), (["cat.png"], [])]
 
 
+def test_images_that_are_copies_of_each_other_get_plain_captions(site: Path) -> None:
+    """The same photo in two formats: no image is left to tell it apart from."""
+
+    class OnlyCopies(Counted):
+        def stream(self, images: list[Path], settings: CaptionSettings) -> list[Caption | UnreadableImage]:
+            if settings.against is not None:
+                raise InputError("A distinctive caption needs at least one other image to compare with.")
+            return super().stream(images, settings)
+
+    dog, copy = site / "img" / "dog.png", site / "img" / "dog.bmp"
+    Image.open(dog).save(copy)
+    page = PageCaptioner(OnlyCopies)  # type: ignore[arg-type]
+    assert [str(one) for one in page([dog, copy], [dog, copy])] == ["a dog", "a dog"]
+
+
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     captioner = Counted()

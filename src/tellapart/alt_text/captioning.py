@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tellapart.core.errors import InputError
+from tellapart.images.opening import UnreadableImage
 from tellapart.images.verified_file import hash_of
 from tellapart.inference.caption import Caption
 
@@ -41,9 +45,14 @@ class PageCaptioner:
     def _caption(self, new: dict[str, Path], others: list[Path], around: frozenset[str]) -> None:
         from tellapart.inference.caption_settings import CaptionSettings
 
-        settings = CaptionSettings(against=others if len(others) > 1 else None, batch_size=self.batch)
-        for content, caption in zip(new, self.captioner.stream(list(new.values()), settings), strict=True):
-            self._known[content, around] = caption
+        images = list(new.values())
+        plain = CaptionSettings(batch_size=self.batch)
+        captions: list[Caption | UnreadableImage] = []
+        if len(others) > 1:
+            with contextlib.suppress(InputError):  # the others are copies of the image: nothing sets it apart
+                captions = list(self.captioner.stream(images, replace(plain, against=others)))
+        captions = captions or list(self.captioner.stream(images, plain))
+        self._known |= {(content, around): caption for content, caption in zip(new, captions, strict=True)}
 
     def _content(self, file: Path) -> str:
         """Copies of one image are one image: nothing sets them apart."""

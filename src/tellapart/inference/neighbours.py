@@ -110,6 +110,8 @@ class NeighbourFinder:
         if not len(candidates):
             raise InputError(NO_OTHERS)
         found = nearest(self._vectors(rows), self._vectors(candidates), count).cpu().numpy()
+        if not found.shape[1]:  # all others are copies of an image
+            raise InputError(NO_OTHERS)
         return np.asarray(candidates[found])
 
     def _vectors(self, rows: np.ndarray) -> Images:
