@@ -88,6 +88,33 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
+TURNED = """
+import sys
+from pathlib import Path
+from tellapart.images.opening import open_image
+from tellapart.images.reading import read_image
+path = Path(sys.argv[1])
+peak = lambda: int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+import numpy, PIL.Image
+PIL.Image.init()
+before = peak()
+{how}
+print((peak() - before) // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts memory as Linux does")
+@pytest.mark.parametrize("how", ["read_image(path, 224)", "open_image(path)"])
+def test_a_turned_image_is_held_twice_at_most(tmp_path: Path, how: str) -> None:
+    """30 megapixels, too narrow to be reduced: 120 MB decoded, 120 MB turned; not a third copy on top."""
+    exif = Image.Exif()
+    exif[ORIENTATION] = 6
+    Image.new("RGB", (600_000, 50), (9, 80, 200)).save(tmp_path / "a.png", compress_level=1, exif=exif)
+    program = TURNED.format(how=how)
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "a.png")], capture_output=True, check=True)
+    assert 200 < int(done.stdout) < 310
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="counts memory as Linux does")
 def test_five_threads_hold_one_large_image(tmp_path: Path) -> None:
     """27 megapixels of 4 bytes: 108 MB for one image, 540 MB for five."""

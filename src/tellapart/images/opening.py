@@ -25,7 +25,8 @@ def open_image(path: Path) -> Image.Image:
     image_suffixes()  # registers plugins
     try:
         with open_photo(path, path.suffix) as opened, BUDGET.decoding(*opened.size):
-            return upright(opened).copy()
+            image = upright(opened)
+            return opened.copy() if image is opened else image
     except Exception as error:  # a decoder may raise anything for a broken file, and it concerns this image only
         raise UnreadableImage(why_unreadable(path, str(error))) from error
 

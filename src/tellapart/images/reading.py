@@ -25,10 +25,14 @@ def read_image(source: ImageSource, short: int) -> np.ndarray:
             if image.format == "JPEG" and image is not source:
                 image.draft("RGB", (short, short))
             with BUDGET.decoding(*image.size):
-                array = np.array(upright(image, reduction(*image.size, short)))
+                large = image.width * image.height > LARGE
+                turned = upright(image, reduction(*image.size, short))
+                if turned is not image and image is not source:
+                    image.close()  # before a third copy of a large image is made
+                array = np.array(turned)
                 if image is not source:
-                    large = image.width * image.height > LARGE
                     image.close()  # frees its pixels now: cycles of references would keep them for a while
+                    del turned
                     if large:
                         return_free_memory()
                 return array

@@ -173,6 +173,8 @@ def open_caption_judge(name: str, pack: Pack, device: torch.device | str = "cpu"
 
 def store_like(run: Run, trained_on: dict[str, Any], pack: Pack, name: str | None) -> FeatureStore:
     """The pack's features that a run reads; raises if they are of another kind than those it was trained on."""
+    if not isinstance(trained_on, dict) or not {"name", "kind", "width"} <= trained_on.keys():
+        raise InputError(f"{run.folder / 'data.json'} does not describe the run's features; copy the run again.")
     store = FeatureStore(pack.feature_folder(name or trained_on["name"]))
     if (store.kind, store.width) != (trained_on["kind"], trained_on["width"]):
         raise InputError(
