@@ -11,11 +11,13 @@ from tellapart.core.errors import InputError
 from tellapart.core.protocols import Captioner
 from tellapart.core.types import Images
 from tellapart.inference.caption_attention import CaptionAttention, attention_of_words
+from tellapart.inference.judge import Judge
 from tellapart.inference.light.decoded import Captions
+from tellapart.inference.word_regions import pointed
 from tellapart.models.decoding import Decoded, greedy
 from tellapart.text.vocabulary import Vocabulary
 
-__all__ = ["CaptionAttention", "attends", "attention_of_caption", "greedy_attention"]
+__all__ = ["CaptionAttention", "attends", "attention_of_caption", "greedy_attention", "pointing_attention"]
 
 
 def attends(model: object) -> bool:
@@ -42,6 +44,16 @@ def greedy_attention(
     if not attends(model):
         raise InputError(f"{type(model).__name__} does not attend to regions, so it has no attention to draw.")
     return attention_of_caption(greedy(model, images, max_words), images, 0, vocabulary, nouns)
+
+
+def pointing_attention(attention: CaptionAttention, images: Images, row: int, judge: Judge | None) -> CaptionAttention:
+    """Attention over a finer grid that follows where the judge sees nouns; the same attention if it cannot say."""
+    if judge is None:
+        return attention
+    one = images.select(torch.tensor([row], device=images.features.device))
+    similarity = judge.cell_similarity(one, attention.words)
+    same = similarity is not None and similarity.shape[1] == len(attention.boxes)
+    return pointed(attention, similarity) if similarity is not None and same else attention
 
 
 def attention_of_caption(

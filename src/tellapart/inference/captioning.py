@@ -17,7 +17,7 @@ from tellapart.core.types import Images
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.sources import ImageInput, as_images, name_of
 from tellapart.inference.against import CaptionedBatch, Neighbourhood, Readers
-from tellapart.inference.attention import attention_of_caption
+from tellapart.inference.attention import CaptionAttention, attention_of_caption, pointing_attention
 from tellapart.inference.caption import Caption, Difference
 from tellapart.inference.caption_generator import (
     BEAM,
@@ -199,10 +199,12 @@ class PhotoCaptioner:
             confused_with=tuple(names[place] for place in captions.confused[row]) if captions.confused else (),
             confidence=captions.confidence[row] if captions.confidence else None,
             sure=captions.sure[row] if captions.sure else None,
-            attention=attention_of_caption(captions.decoded, batch.images, row, self.generator.run.vocabulary)
-            if attention
-            else None,
+            attention=self._attention(captions, batch.images, row) if attention else None,
         )
+
+    def _attention(self, captions: GeneratedCaptions, images: Images, row: int) -> CaptionAttention:
+        found = attention_of_caption(captions.decoded, images, row, self.generator.run.vocabulary)
+        return pointing_attention(found, images, row, self.judge)
 
 
 def load_captioner(

@@ -20,6 +20,7 @@ from tellapart.inference.judging import Surroundings
 from tellapart.inference.matching import PhotoMatcher
 from tellapart.inference.own_extractor import spec_of
 from tellapart.inference.word_evidence import FOLDER, WordEvidence, read_evidence
+from tellapart.models.matchers.dual_encoder import DualEncoderModel
 from tellapart.runs.bundled import MODELS, run_name
 from tellapart.runs.fingerprint import fingerprint
 from tellapart.runs.run import Run, open_run
@@ -93,6 +94,15 @@ class Judge:
         return np.asarray(images.vectors.float().cpu().numpy())
 
     @torch.no_grad()
+    @torch.no_grad()
+    def cell_similarity(self, images: Images, words: Sequence[str]) -> np.ndarray | None:
+        """Similarity of words with each cell of one image [T, R]; None for a matcher without vectors of cells."""
+        if not isinstance(self.matcher, DualEncoderModel) or self.spec.kind != "grid" or not words:
+            return None
+        cells = self.matcher.cell_vectors(self.as_needed(images).features)[0]  # [R, E]
+        texts = self.encode_captions(words).vectors.to(cells.device)
+        return np.asarray((texts.float() @ cells.T).cpu().numpy())
+
     def caption_scores(self, captions: Sequence[str], around: Surroundings) -> tuple[np.ndarray, np.ndarray]:
         """Scores over temperature of captions with the images [I, C], and with those around them [A, C]."""
         with fast_products(self.device):

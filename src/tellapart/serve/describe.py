@@ -11,7 +11,7 @@ import torch
 
 from tellapart.core.types import Encoded, Images
 from tellapart.images.opening import UnreadableImage
-from tellapart.inference.attention import CaptionAttention, attention_of_caption
+from tellapart.inference.attention import CaptionAttention, attention_of_caption, pointing_attention
 from tellapart.inference.caption_generator import CaptionGenerator, GeneratedCaptions, with_confidence
 from tellapart.inference.judge import Judge
 from tellapart.inference.judging import Surroundings
@@ -193,6 +193,8 @@ class Describer:
             nouns = mark_visible_nouns([words])[0] if words else np.zeros(0, bool)
             return [Word(word, bool(noun), None, None) for word, noun in zip(words, nouns)]
         attention = attention_of_caption(generated.decoded, images, place, self.generator.run.vocabulary)
+        pointing = self.library.embedder.judge
+        attention = pointing_attention(attention, images, place, pointing)
         return [_word(attention, place) for place in range(len(attention.words))]
 
 

@@ -57,6 +57,12 @@ class DualEncoderModel(nn.Module):
         """Unit vectors [I, E] of feature rows [I, R, D]."""
         return functional.normalize(self.image(self.pool(features, mask)).float(), dim=-1)
 
+    def cell_vectors(self, features: Tensor) -> Tensor:
+        """What each cell adds to the vector of its image [I, R, E], up to a factor: by the mean, and by attention."""
+        width = features.shape[-1]
+        both = self.image.weight[:, :width] + self.image.weight[:, width:]  # [E, D]
+        return functional.linear(features.float(), both.float())
+
     def text_vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """Unit vectors [C, E] of token ids [C, T]."""
         return functional.normalize(self.caption(self.text(tokens, mask)).float(), dim=-1)
