@@ -18,7 +18,7 @@ def grid() -> np.ndarray:
 
 
 def test_a_noun_is_where_the_matcher_sees_it() -> None:
-    """The captioner looks at the top left, the matcher sees the cat at the right of the middle row."""
+    """The captioner attends to the top left, the matcher sees the cat at the right of the middle row."""
     weights = np.zeros((2, 9))
     weights[:, 0] = 1
     similarity = np.zeros((2, 9))
