@@ -105,3 +105,14 @@ def test_a_damaged_hash_in_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(store, "batches", lambda columns: iter([damaged]))
     with pytest.raises(InputError, match=r"The index .* cannot be used"):
         read_known(store)
+
+
+def test_a_run_that_does_not_name_its_features(tmp_path: Path) -> None:
+    from tellapart.runs.evaluate import evaluate_run
+
+    pack = make_tiny_pack(tmp_path / "pack")
+    train(pack.folder, tmp_path / "run", "vse++", MATCHER)
+    path = tmp_path / "run" / "data.json"
+    path.write_text(path.read_text().replace('"name"', '"nome"'))
+    with pytest.raises(InputError, match=r"copy the run again|cannot be used|does not describe"):
+        evaluate_run(tmp_path / "run", pack.folder, "val")
