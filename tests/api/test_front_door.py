@@ -56,7 +56,8 @@ def test_the_first_script_runs_and_prints_nothing(album: Path, capfd: pytest.Cap
     index = ta.open_index("photos.index")
     assert len(index) == 0
     assert index.update("photos/").added == len(index) == len(photos)
-    found = index.search("two dogs")
+    assert len(index.search("two dogs")) == 0  # squares of one colour are no dogs
+    found = index.search("two dogs", everything=True)
     assert isinstance(found[0], ta.Found) and found[0].score >= found[1].score and found[0].caption
     assert len(index.similar("cat.jpg", count=3)) == 3
     assert ta.open_index("photos.index").update(["photos/", album / "album"]).unchanged == len(photos)

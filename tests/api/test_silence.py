@@ -65,7 +65,7 @@ GIVEN_ALWAYS = {"model", "text", "against"}
 """Options that every case gives; tests/api/test_front_door.py runs the bundled models."""
 CAPTIONS = {"references": [["a red ball"], ["a cat"]], "candidates": ["a ball", "a cat"]}
 BATCHES = {"batch_size": given(1), "progress": given(False)}
-LOADING = {"device": given("cpu"), "workers": given(1), "precision": given("bfloat16")}
+LOADING = {"device": given("cpu"), "workers": given(1), "precision": given("bfloat16"), "compile": given(False)}
 CASES = {
     "load_matcher": Case(lambda w: ta, lambda w: {"model": w.folder / "find"}, LOADING),
     "load_captioner": Case(lambda w: ta, lambda w: {"model": w.folder / "aa"}, LOADING),

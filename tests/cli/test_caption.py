@@ -202,7 +202,7 @@ def test_a_slim_run_generates_the_same(tmp_path: Path, world: Path, monkeypatch:
     stored = load_file(slim / "model.safetensors")
     assert {value.dtype for value in stored.values()} == {torch.float16}
     assert sorted(path.name for path in slim.iterdir()) == [
-        "data.json", "model.safetensors", "recipe.json", "vocabulary.json",
+        "checksums.json", "data.json", "model.safetensors", "recipe.json", "vocabulary.json",
     ]  # fmt: skip
     opened, whole = bundled.bundled_run("captioner"), open_run(world / "nt")
     for name, value in whole.model.state_dict().items():
@@ -222,6 +222,7 @@ def test_weights_too_large_for_half_precision_raise(tmp_path: Path, world: Path)
     name = next(iter(weights))
     weights[name].view(-1)[0] = 1e6
     save_file(weights, copy / "model.safetensors")
+    (copy / "checksums.json").unlink()
     with pytest.raises(InputError, match="too large for float16"):
         slim_run(copy, tmp_path / "slim")
 

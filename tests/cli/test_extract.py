@@ -147,16 +147,16 @@ def test_neither_workers_nor_a_second_run_change_a_byte(tmp_path: Path) -> None:
 SLOW_RUN = """
 import sys, time
 from pathlib import Path
-import tellapart.features.pipeline as pipeline
+import tellapart.features.backbones as backbones
 import tellapart.features.store_writer as store_writer
 from tellapart.cli.extract import ExtractOptions, extract
 
 store_writer.SYNC_SECONDS = 0.0
-read = pipeline.read_square
+read = backbones.read_square
 def slowly(*arguments):
     time.sleep(0.05)
     return read(*arguments)
-pipeline.read_square = slowly
+backbones.read_square = slowly
 extract(ExtractOptions(Path(sys.argv[1]), kind="vector,grid,regions", count=4, batch=2, workers=2, progress=False))
 """
 

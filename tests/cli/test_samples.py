@@ -30,7 +30,7 @@ def test_every_sample_photo_ships_in_the_wheel() -> None:
 
 def test_without_scikit_image_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'tellapart\[demo\]'"):
+    with pytest.raises(InputError, match="pip install scikit-image"):
         samples.sample_photos(list(samples.EVERYDAY))
 
 
