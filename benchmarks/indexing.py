@@ -26,7 +26,9 @@ from tellapart.images.folders import find_some_photos
 from tellapart.images.verified_file import VerifiedFile
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import FeatureSpec
-from tellapart.search.embedder import Embedded, Embedder, Embeds, open_embedder
+from tellapart.search.embedded import Embedded, Embeds
+from tellapart.search.embedder import Embedder
+from tellapart.search.embedders import open_embedder
 from tellapart.search.local_engine import local_engine
 from tellapart.search.store import open_or_make
 from tellapart.search.table import About

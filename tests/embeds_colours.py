@@ -12,7 +12,7 @@ from PIL import Image
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.verified_file import VerifiedFile
 from tellapart.search.changes import Changes
-from tellapart.search.embedder import Embedded
+from tellapart.search.embedded import Embedded
 from tellapart.search.local_engine import local_engine
 from tellapart.search.store import Store, open_or_make
 from tellapart.search.table import About

@@ -24,6 +24,7 @@ ORDER = (
     "training",
     "reproduce",
     "papers",
+    "exported",
     "inference",
     "alt_text",
     "search",

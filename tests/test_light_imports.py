@@ -36,3 +36,44 @@ def test_features_are_extracted_and_runs_can_be_made_without_the_command_line(tm
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["vector", "2", "1", "grid", "2", "49", "regions", "2", "4"]
+
+
+WITHOUT_TORCH = """
+import sys
+
+from tellapart.cli.main import main
+
+code = main(sys.argv[1:])
+heavy = {"torch", "transformers", "matplotlib", "HanTa", "onnx"} & set(sys.modules)
+assert not heavy, f"{sys.argv[1]} imported {heavy}"
+sys.exit(code)
+"""
+
+
+def without_torch(*arguments: object) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, *map(str, arguments)],
+        capture_output=True, text=True, env=os.environ, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_photos_are_captioned_indexed_and_searched_without_torch(tmp_path: Path) -> None:
+    pytest.importorskip("lancedb")
+    from PIL import Image
+
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for name in ("red", "blue", "green"):
+        Image.new("RGB", (320, 240), name).save(photos / f"{name}.jpg")
+    assert "red.jpg" in without_torch("caption", photos, "--quiet", "--device", "cpu")
+    assert "red.jpg" in without_torch("caption", photos, "--against", photos, "--quiet", "--device", "cpu")
+    without_torch("index", photos, "--out", tmp_path / "photos.index", "--no-progress")
+    assert ".jpg" in without_torch("search", tmp_path / "photos.index", "a red wall", "--json")
+
+
+def test_the_page_is_opened_without_torch() -> None:
+    pytest.importorskip("fastapi")
+    code = "import sys, tellapart.serve.server, tellapart.serve.describe; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from tellapart.images.opening import UnreadableImage
     from tellapart.inference.caption import Caption
     from tellapart.inference.caption_attention import CaptionAttention
-    from tellapart.inference.captioning import PhotoCaptioner, load_captioner
-    from tellapart.inference.matching import PhotoMatcher, load_matcher
+    from tellapart.inference.captioning import PhotoCaptioner
+    from tellapart.inference.loading import load_captioner, load_matcher
+    from tellapart.inference.matching import PhotoMatcher
     from tellapart.metrics.captions.score import score
     from tellapart.search.changes import Changes
     from tellapart.search.photo_index import PhotoIndex, open_index
@@ -60,8 +61,8 @@ _MODULES = {
     "PhotoIndex": "search.photo_index",
     "PhotoMatcher": "inference.matching",
     "UnreadableImage": "images.opening",
-    "load_captioner": "inference.captioning",
-    "load_matcher": "inference.matching",
+    "load_captioner": "inference.loading",
+    "load_matcher": "inference.loading",
     "open_index": "search.photo_index",
     "score": "metrics.captions.score",
 }

@@ -21,7 +21,7 @@ from tellapart.papers.recipes import find_recipe
 from tellapart.runs.context import context_for
 from tellapart.runs.run import open_run
 from tellapart.runs.texts import as_texts
-from tellapart.search.embedder import open_embedder
+from tellapart.search.embedders import open_embedder
 from tellapart.search.query import Found
 from tellapart.search.rerank import rerank
 from tellapart.search.store import open_store

@@ -11,7 +11,7 @@ from embeds_colours import COLOURS, Colours, fill, paint
 from tellapart.images.decoding import read_image
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.verified_file import VerifiedFile
-from tellapart.search.embedder import Embedded
+from tellapart.search.embedded import Embedded
 from tellapart.search.file_facts import content_of
 from tellapart.search.local_engine import local_engine
 from tellapart.search.store import Store, open_or_make

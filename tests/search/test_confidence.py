@@ -9,7 +9,8 @@ import pytest
 
 from embeds_colours import Colours, fill, paint
 from tellapart.images.verified_file import VerifiedFile
-from tellapart.search.embedder import Embedded, Embedder
+from tellapart.search.embedded import Embedded
+from tellapart.search.embedder import Embedder
 from tellapart.search.query import Found, Searcher
 from tellapart.search.store import Store, open_store
 from tellapart.search.table import LATER

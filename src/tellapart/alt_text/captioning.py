@@ -16,12 +16,13 @@ from tellapart.inference.caption import Caption
 
 if TYPE_CHECKING:
     from tellapart.inference.captioning import PhotoCaptioner
+    from tellapart.inference.light.captioning import LightCaptioner
 
 
 class PageCaptioner:
     """Captions images among others. The same image among the same others is captioned once."""
 
-    def __init__(self, load: Callable[[], PhotoCaptioner], batch: int = 32) -> None:
+    def __init__(self, load: Callable[[], PhotoCaptioner | LightCaptioner], batch: int = 32) -> None:
         """load: opens the captioner, when the first caption is needed."""
         self.load, self.batch = load, batch
         self._known: dict[tuple[str, frozenset[str]], Caption | Exception] = {}
@@ -38,7 +39,7 @@ class PageCaptioner:
         return [self._known[self._content(file), around] for file in files]
 
     @functools.cached_property
-    def captioner(self) -> PhotoCaptioner:
+    def captioner(self) -> PhotoCaptioner | LightCaptioner:
         """The captioner."""
         return self.load()
 

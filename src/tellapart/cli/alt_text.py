@@ -98,7 +98,7 @@ def alt_text(options: AltTextOptions) -> AltTexts:
 def _proposer(options: AltTextOptions) -> Proposer | Reviewed:
     if options.reviewed is not None:
         return Reviewed(read_reviewed(options.reviewed), options.replace)
-    from tellapart.inference.captioning import load_captioner
+    from tellapart.inference.loading import load_captioner
 
     captions = PageCaptioner(lambda: load_captioner(options.captioner, options.device))
     return Proposer(captions, options.replace, options.unsure, options.confidence)

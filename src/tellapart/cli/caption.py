@@ -12,14 +12,13 @@ import tyro
 
 from tellapart.cli.caption_output import CaptionedPhoto, Outputs
 from tellapart.core.errors import InputError
-from tellapart.core.precision import Precision
+from tellapart.core.precisions import Precision
 from tellapart.images.folders import FoundPhotos, find_some_photos
 from tellapart.images.formats import image_suffixes
 from tellapart.images.opening import UnreadableImage
-from tellapart.inference.caption_generator import NEIGHBOURS
-from tellapart.inference.caption_settings import CaptionSettings
-from tellapart.inference.captioning import load_captioner
+from tellapart.inference.caption_settings import NEIGHBOURS, CaptionSettings
 from tellapart.inference.known_images import KnownImages
+from tellapart.inference.loading import load_captioner
 from tellapart.search.table import TABLE
 
 
@@ -60,8 +59,7 @@ class CaptionOptions:
     device: str = "auto"
     """cpu, cuda, …; auto uses an accelerator if there is one."""
     precision: Precision = "auto"
-    """Of the backbone: float32, bfloat16, or auto, which is bfloat16 on CPUs with instructions for it. Models of
-    transformers also take float16, and auto is float32 for them."""
+    """float32, int8 (exported models), bfloat16 (others), or auto: the fastest that loses little."""
     quiet: bool = False
     """No progress bar."""
 
@@ -105,7 +103,7 @@ def caption(options: CaptionOptions) -> Captions:
     if not captions:
         raise InputError("No photo could be captioned: " + "; ".join(skipped) + ".")
     finished = Captions(captions, skipped)
-    _print_end(options, finished, captioner.generator.run.folder)
+    _print_end(options, finished, captioner.run.folder)
     return finished
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 from pathlib import Path
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from tellapart.core.errors import InputError
 
-Precision = Literal["auto", "float32", "bfloat16", "float16"]
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 NATIVE = ("avx512_bf16", "amx_bf16", " bf16 ")
 """What /proc/cpuinfo calls bfloat16 instructions, of x86 and of Arm."""

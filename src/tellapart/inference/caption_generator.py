@@ -15,6 +15,7 @@ from tellapart.core.protocols import Captioner
 from tellapart.core.types import Images, State
 from tellapart.inference.apart import captions_apart
 from tellapart.inference.attention import attends
+from tellapart.inference.caption_settings import NEIGHBOURS
 from tellapart.inference.distinctive import distinctive_captions
 from tellapart.inference.feature_spec import FeatureSpec
 from tellapart.inference.generated import (
@@ -35,8 +36,6 @@ from tellapart.models.decoding import Constraints, Decoded, bad_endings, beams
 from tellapart.models.hub.chat import ChatCaptionerModel
 from tellapart.runs.run import Run, open_run
 from tellapart.text.vocabulary import Vocabulary
-
-NEIGHBOURS = 10
 
 __all__ = [
     "BEAM",

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Union
 
 from tellapart.core.errors import InputError
 from tellapart.images.sources import ImageInput
-from tellapart.inference.caption_generator import NEIGHBOURS
-from tellapart.inference.judge import MatcherOrRun
 from tellapart.inference.known_images import KnownImages
 
+if TYPE_CHECKING:
+    from tellapart.inference.light.matching import LightMatcher
+    from tellapart.inference.matching import PhotoMatcher
+
+NEIGHBOURS = 10
 OtherImages = ImageInput | Iterable[ImageInput] | KnownImages
+MatcherOrRun = Union["PhotoMatcher", "LightMatcher", str, os.PathLike[str]]
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,13 @@ from tellapart.inference.caption_generator import (
     open_caption_generator,
     with_confidence,
 )
-from tellapart.inference.caption_settings import CaptionSettings, OtherImages
+from tellapart.inference.caption_settings import CaptionSettings, MatcherOrRun, OtherImages
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import serves
-from tellapart.inference.judge import Judge, MatcherOrRun, open_judge
+from tellapart.inference.judge import Judge, open_judge
 from tellapart.inference.own_extractor import OwnExtractor, compiled, has_own_processor, prepared
 from tellapart.runs.bundled import MODELS, is_bundled, run_name
+from tellapart.runs.run import Run
 
 DEFAULT_SETTINGS = CaptionSettings()
 
@@ -139,6 +140,11 @@ class PhotoCaptioner:
         if has_own_processor(self.generator.run):
             return OwnExtractor(self.generator.run, self.generator.spec, self.device, self.workers)
         return FeatureExtractor(self.generator.spec, self.device, self.workers, self.precision)
+
+    @property
+    def run(self) -> Run:
+        """The captioner's run."""
+        return self.generator.run
 
     @property
     def is_bundled(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,8 +14,10 @@ from tellapart.core.errors import InputError
 from tellapart.core.precision import fast_products
 from tellapart.core.protocols import Matcher
 from tellapart.core.types import Encoded, Images
+from tellapart.inference.caption_settings import MatcherOrRun
 from tellapart.inference.feature_spec import as_needed
 from tellapart.inference.judging import Surroundings
+from tellapart.inference.light.matching import LightMatcher
 from tellapart.inference.matching import PhotoMatcher
 from tellapart.inference.own_extractor import spec_of
 from tellapart.inference.word_evidence import FOLDER, WordEvidence, read_evidence
@@ -26,7 +27,6 @@ from tellapart.runs.fingerprint import fingerprint
 from tellapart.runs.run import Run, open_run
 from tellapart.runs.texts import as_texts
 
-MatcherOrRun = PhotoMatcher | str | os.PathLike[str]
 TEMPERATURE = 0.05
 """For scores of a matcher that learned no temperature."""
 TEXTS_AT_ONCE = 256
@@ -129,4 +129,6 @@ def open_judge(matcher: MatcherOrRun, device: torch.device | str = "cpu") -> Jud
     """A matcher, or the run of one, as judge."""
     if isinstance(matcher, PhotoMatcher):
         return Judge(matcher.run, matcher.device)
+    if isinstance(matcher, LightMatcher):
+        return Judge(open_run(matcher.run.folder, device=device), device)
     return Judge(open_run(run_name(matcher, "matcher"), device=device), device)

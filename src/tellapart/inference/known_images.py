@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.inference.judge import Judge
 from tellapart.runs.fingerprint import fingerprint
+
+if TYPE_CHECKING:
+    from tellapart.inference.judge import Judge
+    from tellapart.inference.light.matching import LightMatcher
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +26,7 @@ class KnownImages:
     """Fingerprint of the matcher."""
 
 
-def checked_for(known: KnownImages, judge: Judge | None) -> KnownImages:
+def checked_for(known: KnownImages, judge: Judge | LightMatcher | None) -> KnownImages:
     """The same images; InputError if the judge is not the matcher that encoded them."""
     if judge is None or fingerprint(judge.run.folder) != known.matcher:
         raise InputError(

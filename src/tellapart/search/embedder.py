@@ -4,55 +4,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, repeat, tee
-from typing import Protocol
 
 import numpy as np
 import torch
 
 from tellapart.core.types import Encoded, Images
 from tellapart.images.sources import ImageInput
-from tellapart.images.verified_file import VerifiedFile
+from tellapart.inference.attention import attention_of_caption
+from tellapart.inference.caption_attention import CaptionAttention
 from tellapart.inference.caption_generator import BEAM, CaptionGenerator, GeneratedCaptions, with_confidence
-from tellapart.inference.captioning import PhotoCaptioner, load_captioner
+from tellapart.inference.captioning import PhotoCaptioner
 from tellapart.inference.feature_extractor import Extracted
 from tellapart.inference.feature_spec import serves
 from tellapart.inference.judge import Judge, open_judge
-from tellapart.inference.matching import PhotoMatcher, load_matcher
+from tellapart.inference.judging import Surroundings
+from tellapart.inference.matching import PhotoMatcher
 from tellapart.inference.own_extractor import OwnExtractor
-
-BATCH = 64
-
-
-@dataclass(frozen=True)
-class Embedded:
-    """Vectors of some photos; an unreadable photo has a fault instead."""
-
-    places: list[int]  # [N] positions in the given list
-    vectors: np.ndarray  # [N, E] float32 of length one
-    captions: list[str] | None
-    faults: dict[int, str]
-    confidence: list[float] | None = None
-    """Probability that each caption is true; None for models that it was not calibrated for."""
-    sure: list[bool] | None = None
-    """Whether the confidence reaches its threshold."""
-
-
-class Embeds(Protocol):
-    """What fills an index."""
-
-    fingerprint: str
-    """Equal for equal weights: vectors with different fingerprints cannot be compared."""
-    width: int
-
-    def embed_photos(self, photos: Iterable[VerifiedFile]) -> Iterator[Embedded]:
-        """Vectors of photos, batch by batch and in order."""
-        ...
-
-    def embed_texts(self, texts: Sequence[str]) -> np.ndarray:
-        """Vectors of texts [C, E]."""
-        ...
+from tellapart.search.embedded import BATCH, Embedded
 
 
 class Embedder:
@@ -97,7 +66,7 @@ class Embedder:
             if self.generator is None:
                 yield Embedded(extracted.places, vectors, None, extracted.faults)
                 continue
-            described = self._captions((other or extracted).images, vectors)
+            described = self.describe((other or extracted).images, vectors)
             yield Embedded(
                 extracted.places, vectors, described.texts, extracted.faults, described.confidence, described.sure
             )
@@ -149,8 +118,35 @@ class Embedder:
         """Vectors of texts [C, E]."""
         return self.matcher.encode_texts(texts)
 
+    @property
+    def has_captions(self) -> bool:
+        """Whether there is a captioner."""
+        return self.captioner is not None
+
+    @property
+    def attends(self) -> bool:
+        """Whether captions have attention over parts of the image."""
+        return self.generator is not None and self.generator.attends
+
     @torch.inference_mode()
-    def _captions(self, images: Images, vectors: np.ndarray) -> GeneratedCaptions:
+    def describe_apart(
+        self, images: Images, vector: np.ndarray, among: np.ndarray, rows: np.ndarray
+    ) -> GeneratedCaptions:
+        """The caption that tells one image [E] apart from the rows [1, M] of `among` [A, E]."""
+        assert self.generator is not None
+        judge = open_judge(self.matcher)
+        own, others = (Encoded(torch.from_numpy(part).to(judge.device)) for part in (vector[None], among))
+        return self.generator.generate_apart(images, judge, Surroundings(own, others, rows))
+
+    def attention_of(self, captions: GeneratedCaptions, images: Images) -> CaptionAttention | None:
+        """The attention of the first caption; None for a captioner without attention."""
+        assert self.generator is not None
+        if not self.generator.attends:
+            return None
+        return attention_of_caption(captions.decoded, images, 0, self.generator.run.vocabulary)
+
+    @torch.inference_mode()
+    def describe(self, images: Images, vectors: np.ndarray) -> GeneratedCaptions:
         """Captions of the captioner's features, with confidence where the matcher was calibrated for it."""
         assert self.generator is not None
         captions = self.generator.generate(images, self.beam)
@@ -169,9 +165,3 @@ def _of_both(one: Extracted, other: Extracted) -> tuple[Extracted, Extracted]:
         return Extracted(places, some.images.select(rows.to(some.images.features.device)), faults)
 
     return kept(one), kept(other)
-
-
-def open_embedder(matcher: str, captioner: str = "", device: str = "cpu", workers: int = 0) -> Embedder:
-    """An embedder of a matcher's run and, unless the name is empty, a captioner's run."""
-    opened = load_captioner(captioner, device, workers) if captioner else None
-    return Embedder(load_matcher(matcher, device, workers), opened)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.search.embedder import Embeds
+from tellapart.search.embedded import Embeds
 from tellapart.search.examined import Engine
 from tellapart.search.local_engine import local_engine
 

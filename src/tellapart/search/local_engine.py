@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from tellapart.images.verified_file import VerifiedFile
-from tellapart.search.embedder import Embedded, Embeds
+from tellapart.search.embedded import Embedded, Embeds
 from tellapart.search.examined import Engine, Examined, Photo, examine_file
 from tellapart.search.known import holds_content
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +16,8 @@ from tellapart.core.errors import InputError
 from tellapart.core.paths import Paths, as_paths
 from tellapart.core.progress import progress_bar
 from tellapart.images.sources import ImageInput, as_images
-from tellapart.inference.captioning import PhotoCaptioner, load_captioner
 from tellapart.inference.known_images import KnownImages
-from tellapart.inference.matching import PhotoMatcher, load_matcher
+from tellapart.inference.loading import check_torch, load_captioner, load_matcher
 from tellapart.runs.bundled import lasting_name
 from tellapart.search.about_models import about_models
 from tellapart.search.ann import EXACT_BELOW, NEIGHBOURS, Built, as_matrix, build_if_large, sample_queries
@@ -25,19 +25,28 @@ from tellapart.search.answer import Answer, Query, answer, captions_have
 from tellapart.search.calibration import Calibration, read_calibration
 from tellapart.search.changes import Changes
 from tellapart.search.copies import SAME
-from tellapart.search.embedder import Embedder, open_embedder
+from tellapart.search.embedders import embedder_of, open_embedder
 from tellapart.search.engines import EngineName, engine_factory
 from tellapart.search.file_facts import content_of
 from tellapart.search.filters import Day, Filters, Place, as_day, as_orientation, as_place
 from tellapart.search.full_text import captions_of_people
 from tellapart.search.lexicon import Lexicon, UnknownWord, lexicon_of, words_of
 from tellapart.search.query import Found, Searcher, combined
-from tellapart.search.rerank import rerank as reranked
 from tellapart.search.store import Store, check_matcher, open_or_make, open_store, store_exists
 from tellapart.search.update import checked_roots, update_index
 from tellapart.search.walk import count_photos
 
+if TYPE_CHECKING:
+    from tellapart.inference.captioning import PhotoCaptioner
+    from tellapart.inference.light.captioning import LightCaptioner
+    from tellapart.inference.light.matching import LightMatcher
+    from tellapart.inference.matching import PhotoMatcher
+
+    OpenMatcher = PhotoMatcher | LightMatcher
+    OpenCaptioner = PhotoCaptioner | LightCaptioner
+
 Model = str | os.PathLike[str]
+Named = (str, os.PathLike)
 SHORTLIST = 50
 
 
@@ -47,8 +56,8 @@ class PhotoIndex:
     def __init__(
         self,
         path: str,
-        matcher: PhotoMatcher | Model | None = None,
-        captioner: PhotoCaptioner | Model | None = "auto",
+        matcher: OpenMatcher | Model | None = None,
+        captioner: OpenCaptioner | Model | None = "auto",
         device: str = "auto",
         workers: int = 0,
         *,
@@ -82,17 +91,17 @@ class PhotoIndex:
         return self._store
 
     @functools.cached_property
-    def matcher(self) -> PhotoMatcher:
+    def matcher(self) -> OpenMatcher:
         """The matcher: the given one, that of the index, or the bundled one for a new index."""
-        if isinstance(self._matcher, PhotoMatcher):
+        if self._matcher is not None and not isinstance(self._matcher, str | os.PathLike):
             return self._matcher
         own = "bundled" if self._store is None else self._store.about.matcher
         return load_matcher(self._matcher or own, self.device, self.workers, self.precision)
 
     @functools.cached_property
-    def captioner(self) -> PhotoCaptioner | None:
+    def captioner(self) -> OpenCaptioner | None:
         """The captioner: the given one, that of the index, or the bundled one for a new index; None for no captions."""
-        if self._captioner is None or isinstance(self._captioner, PhotoCaptioner):
+        if self._captioner is None or not isinstance(self._captioner, str | os.PathLike):
             return self._captioner
         own = "bundled" if self._store is None else self._store.about.captioner
         name = own if self._captioner == "auto" else self._captioner
@@ -118,7 +127,7 @@ class PhotoIndex:
         engine: `ray` encodes on a cluster, with `workers` workers that take `gpus` GPUs each.
         """
         roots = checked_roots(as_paths(folders))  # before models are loaded and an index is made
-        embedder = Embedder(self.matcher, self.captioner)
+        embedder = embedder_of(self.matcher, self.captioner)
         about = about_models(self.matcher, self.captioner)
         make = functools.partial(open_embedder, about.matcher, about.captioner, self.device, 1)
         engine_for = engine_factory(engine, embedder, make, chunk, workers, gpus)
@@ -149,7 +158,7 @@ class PhotoIndex:
         orientation: str = "",
         exact: bool = False,
         everything: bool = False,
-        rerank: PhotoMatcher | Model | None = None,
+        rerank: OpenMatcher | Model | None = None,
         shortlist: int = SHORTLIST,
         share: float = 0.5,
     ) -> Answer:
@@ -176,7 +185,10 @@ class PhotoIndex:
         wanted = max(count, shortlist) if rerank else count
         found = answer(self._searcher, query, wanted, filters, exact=exact, everything=everything)
         if rerank:
-            second = rerank if isinstance(rerank, PhotoMatcher) else load_matcher(rerank, self.device, self.workers)
+            check_torch()
+            from tellapart.search.rerank import rerank as reranked
+
+            second = load_matcher(rerank, self.device, self.workers) if isinstance(rerank, Named) else rerank
             found = replace(found, photos=reranked(second, found.photos, text, share)[:count])
         return found
 
@@ -248,8 +260,8 @@ class PhotoIndex:
 
 def open_index(
     path: Model,
-    matcher: PhotoMatcher | Model | None = None,
-    captioner: PhotoCaptioner | Model | None = "auto",
+    matcher: OpenMatcher | Model | None = None,
+    captioner: OpenCaptioner | Model | None = "auto",
     device: str = "auto",
 ) -> PhotoIndex:
     """An index of photos at a path, or at any address that LanceDB takes; the first `update` creates it.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.search.embedder import Embeds
+from tellapart.search.embedded import Embeds
 from tellapart.search.examined import Engine, Examined, Photo
 from tellapart.search.file_facts import FileFacts
 from tellapart.search.local_engine import examine_all

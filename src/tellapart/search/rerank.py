@@ -10,7 +10,8 @@ import torch
 
 from tellapart.core.errors import InputError
 from tellapart.images.folders import file_inside
-from tellapart.inference.matching import PhotoMatcher
+from tellapart.inference.light.matching import LightMatcher
+from tellapart.inference.matching import PhotoMatcher, load_matcher
 from tellapart.models.matchers.ensemble import average_scores
 from tellapart.runs.texts import as_texts
 from tellapart.search.query import Found
@@ -19,7 +20,7 @@ BATCH = 32
 
 
 @torch.inference_mode()
-def rerank(matcher: PhotoMatcher, found: Sequence[Found], text: str, share: float = 0.5) -> list[Found]:
+def rerank(matcher: PhotoMatcher | LightMatcher, found: Sequence[Found], text: str, share: float = 0.5) -> list[Found]:
     """The results in a new order; `share` is the weight of this matcher, the rest that of the index.
 
     Both scores are standardised over the results first. The matcher extracts its own features from the files, so that
@@ -30,6 +31,8 @@ def rerank(matcher: PhotoMatcher, found: Sequence[Found], text: str, share: floa
     files = [file_inside(one.path, one.folder) for one in found]
     places = [place for place, file in enumerate(files) if file is not None]
     paths: list[Path] = [file for file in files if file is not None]
+    if isinstance(matcher, LightMatcher):
+        matcher = load_matcher(matcher.run.folder, "cpu", matcher.workers)
     texts = matcher.model.encode_text(as_texts(matcher.run, [text], matcher.device))
     kept: list[int] = []
     scores: list[torch.Tensor] = []

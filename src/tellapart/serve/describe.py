@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import torch
 
-from tellapart.core.types import Encoded, Images
 from tellapart.images.opening import UnreadableImage
-from tellapart.inference.attention import CaptionAttention, attention_of_caption, pointing_attention
-from tellapart.inference.caption_generator import CaptionGenerator, GeneratedCaptions, with_confidence
-from tellapart.inference.judge import Judge
-from tellapart.inference.judging import Surroundings
-from tellapart.inference.neighbours import nearest
+from tellapart.inference.caption_attention import CaptionAttention
+from tellapart.inference.generated import GeneratedCaptions
+from tellapart.inference.light.neighbours import nearest_vectors
 from tellapart.report.attention import heat_map
 from tellapart.search.query import Found
 from tellapart.serve.library import PhotoLibrary
@@ -79,33 +76,14 @@ class Description:
     similar: list[Found]
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """A photo that is being described."""
-
-    vector: np.ndarray  # [E]
-    images: Images  # [1, …]
-    found: list[Found]
-
-    def shape(self) -> tuple[object, ...]:
-        """Photos of one shape can be described together."""
-        images = self.images
-        others = [getattr(images, name) for name in ("boxes", "pixels")]
-        shapes = [None if one is None else tuple(one.shape) for one in (images.features, images.mask, *others)]
-        return (*shapes, tuple(images.columns))
-
-
 class Describer:
     """Runs the models of a library on a few photos at a time, which is faster than on each by itself."""
 
     def __init__(self, library: PhotoLibrary, neighbours: int = 10) -> None:
         self.library, self.neighbours = library, neighbours
-        self.generator: CaptionGenerator | None = library.embedder.generator
-        self.has_attention = self.generator is not None and self.generator.attends
-        matcher = library.embedder.matcher
-        self.judge = Judge(matcher.run, matcher.device)
+        self.embedder: Any = library.embedder  # with torch, or without
+        self.has_captions, self.has_attention = library.embedder.has_captions, library.embedder.attends
 
-    @torch.inference_mode()
     def describe(self, photo: Path, similar: int) -> Description:
         """Captions of a photo and the `similar` photos of the index nearest to it."""
         described = self.describe_all([photo], [similar])[0]
@@ -113,68 +91,43 @@ class Describer:
             raise described
         return described
 
-    @torch.inference_mode()
     def describe_all(self, photos: Sequence[Path], similar: Sequence[int]) -> list[Description | Exception]:
         """The same for several photos; an unreadable one has its error instead."""
-        described: list[Description | Exception | None] = [None] * len(photos)
-        groups: dict[tuple[object, ...], list[tuple[int, _Seen]]] = {}
-        for place, (photo, count) in enumerate(zip(photos, similar)):
+        described: list[Description | Exception] = []
+        for photo, count in zip(photos, similar):
             try:
-                vector, images = self.library.embedder.embed_with_features(photo)
+                described.append(self._described(photo, count))
             except UnreadableImage as error:
-                described[place] = error
-                continue
-            seen = _Seen(vector, images, self.library.nearest(vector, max(count, self.neighbours + EXTRA_CANDIDATES)))
-            groups.setdefault(seen.shape(), []).append((place, seen))
-        for group in groups.values():
-            captions = self._captions([seen for _, seen in group])
-            for (place, seen), (plain, apart) in zip(group, captions):
-                described[place] = Description(plain, apart, seen.found[: similar[place]])
-        return [one for one in described if one is not None]
+                described.append(error)
+        return described
 
-    def _captions(self, seen: list[_Seen]) -> list[tuple[Caption | None, Caption | None]]:
-        """The plain and the distinctive caption of each photo."""
-        if self.generator is None:
-            return [(None, None)] * len(seen)
-        images = _joined([one.images for one in seen])
-        own = Encoded(torch.from_numpy(np.stack([one.vector for one in seen])).to(self.judge.device))  # [N, E]
-        generated = with_confidence(self.generator.generate(images), self.judge, own)
-        plain = [self._caption(generated, images, place, []) for place in range(len(seen))]
-        return list(zip(plain, self._distinctive(self.generator, images, own, [one.found for one in seen])))
+    def _described(self, photo: Path, similar: int) -> Description:
+        vector, images = self.embedder.embed_with_features(photo)
+        found = self.library.nearest(vector, max(similar, self.neighbours + EXTRA_CANDIDATES))
+        if not self.embedder.has_captions:
+            return Description(None, None, found[:similar])
+        generated = self.embedder.describe(images, vector[None])
+        apart = self._distinctive(images, vector, found)
+        return Description(self._caption(generated, images, []), apart, found[:similar])
 
-    def _distinctive(
-        self, generator: CaptionGenerator, images: Images, own: Encoded, found: list[list[Found]]
-    ) -> list[Caption | None]:
-        """The captions that fit the photos better than their neighbours; None if the index has no other photo.
+    def _distinctive(self, images: Any, vector: np.ndarray, found: list[Found]) -> Caption | None:
+        """The caption that fits the photo better than its neighbours; None if the index has no other photo.
 
         The index has the vectors of the neighbours, so that their files are not read. Copies are not compared with.
         """
-        captions: list[Caption | None] = [None] * len(found)
-        alike: dict[int, list[int]] = {}  # photos by their number of neighbours
-        candidates = [some[: self.neighbours + EXTRA_CANDIDATES] for some in found]
-        vectors = [torch.zeros(0, own.vectors.shape[1])] * len(found)
-        rows = [np.zeros(0, np.int64)] * len(found)
-        for place, some in enumerate(candidates):
-            if some:
-                vectors[place] = torch.from_numpy(self.library.vectors([one.content for one in some]))
-                one = own.vectors[place : place + 1]
-                near = nearest(_as_images(one), _as_images(vectors[place].to(one.device)), self.neighbours)
-                rows[place] = near[0].cpu().numpy()
-            if len(rows[place]):
-                alike.setdefault(len(rows[place]), []).append(place)
-        for places in alike.values():
-            index = torch.tensor(places, device=own.vectors.device)
-            among = Encoded(torch.cat([vectors[place] for place in places]).to(own.vectors.device))  # [A, E]
-            first = np.cumsum([0, *(len(vectors[place]) for place in places[:-1])])
-            around = Surroundings(own.select(index), among, np.stack([rows[p] + at for p, at in zip(places, first)]))
-            part = images.select(index.to(images.features.device))
-            generated = generator.generate_apart(part, self.judge, around)
-            for number, place in enumerate(places):
-                neighbours = [candidates[place][row] for row in rows[place].tolist()]
-                captions[place] = self._caption(generated, part, number, neighbours)
-        return captions
+        candidates = found[: self.neighbours + EXTRA_CANDIDATES]
+        if not candidates:
+            return None
+        vectors = self.library.vectors([one.content for one in candidates])
+        rows = nearest_vectors(vector[None], vectors, self.neighbours)  # [1, M]
+        if not rows.shape[1]:
+            return None
+        generated = self.embedder.describe_apart(images, vector, vectors, rows)
+        return self._caption(generated, images, [candidates[row] for row in rows[0].tolist()])
 
-    def _caption(self, generated: GeneratedCaptions, images: Images, place: int, neighbours: list[Found]) -> Caption:
+    def _caption(
+        self, generated: GeneratedCaptions, images: Any, neighbours: list[Found], place: int = 0
+    ) -> Caption:
         differing = generated.differing[place] if generated.differing else {}
         return Caption(
             generated.texts[place],
@@ -187,35 +140,13 @@ class Describer:
             sure=generated.sure[place] if generated.sure else None,
         )
 
-    def _words(self, generated: GeneratedCaptions, images: Images, place: int) -> list[Word]:
-        if not self.has_attention or self.generator is None:
+    def _words(self, generated: GeneratedCaptions, images: Any, place: int) -> list[Word]:
+        attention: CaptionAttention | None = self.embedder.attention_of(generated, images)
+        if attention is None:
             words = generated.texts[place].split()
             nouns = mark_visible_nouns([words])[0] if words else np.zeros(0, bool)
             return [Word(word, bool(noun), None, None) for word, noun in zip(words, nouns)]
-        attention = attention_of_caption(generated.decoded, images, place, self.generator.run.vocabulary)
-        pointing = self.library.embedder.judge
-        attention = pointing_attention(attention, images, place, pointing)
-        return [_word(attention, place) for place in range(len(attention.words))]
-
-
-def _joined(images: Sequence[Images]) -> Images:
-    """Several images of one shape as one batch."""
-    first = images[0]
-    optional = {
-        name: None if getattr(first, name) is None else torch.cat([getattr(one, name) for one in images])
-        for name in ("boxes", "pixels")
-    }
-    return Images(
-        torch.cat([one.features for one in images]),
-        torch.cat([one.mask for one in images]),
-        **optional,
-        columns={name: torch.cat([one.columns[name] for one in images]) for name in first.columns},
-    )
-
-
-def _as_images(vectors: torch.Tensor) -> Images:
-    """Vectors [N, E] as features of one row each."""
-    return Images(vectors.unsqueeze(1), torch.ones(len(vectors), 1, dtype=torch.bool, device=vectors.device))
+        return [_word(attention, word) for word in range(len(attention.words))]
 
 
 def _word(attention: CaptionAttention, place: int) -> Word:

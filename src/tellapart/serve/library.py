@@ -22,7 +22,7 @@ from tellapart.runs.bundled import lasting_name
 from tellapart.search.ann import as_matrix
 from tellapart.search.answer import Answer, answer
 from tellapart.search.edit_history import Edit
-from tellapart.search.embedder import Embedder
+from tellapart.search.embedders import embedder_of
 from tellapart.search.filters import Filters
 from tellapart.search.photo_index import PhotoIndex
 from tellapart.search.query import Found, Searcher, own_caption
@@ -75,7 +75,7 @@ class PhotoLibrary:
 
     def __init__(self, index: PhotoIndex) -> None:
         self.index, self.store, self.searcher = index, index.store, Searcher(index.store)
-        self.embedder = Embedder(index.matcher, index.captioner)
+        self.embedder = embedder_of(index.matcher, index.captioner)
         check_matcher(self.store, self.embedder.fingerprint, lasting_name(index.matcher.run.folder))
         self._files: LRUCache[tuple[str, str]] = LRUCache(CACHED_FILES)
         self._newest = NewestPhotos(index.store)

@@ -67,7 +67,7 @@ def index_routes(describer: Describer, rules: AccessRules, max_upload_pixels: in
             skipped=status.skipped if status else 0,
             indexing=Indexing(done=status.done, total=status.total) if status and status.running else None,
             originals=rules.originals,
-            captions=describer.generator is not None,
+            captions=describer.has_captions,
             attention=describer.has_attention,
             max_upload_bytes=rules.upload_bytes,
             max_upload_pixels=max_upload_pixels,

@@ -1,0 +1,51 @@
+"""`python -m tellapart.cli.export_onnx RUN… --images FOLDER`: ONNX graphs of runs, so that photos need no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from tellapart.cli.errors import exit_code
+from tellapart.exported.export import export_run
+from tellapart.images.folders import find_some_photos
+from tellapart.images.reading import read_squashed
+from tellapart.runs.run import open_run
+
+
+@dataclass(frozen=True)
+class OnnxOptions:
+    """Write ONNX graphs of runs and their backbones, in float32 and int8, beside the weights."""
+
+    runs: Annotated[tuple[str, ...], tyro.conf.Positional]
+    """Run folders of a transformer captioner or a dual encoder that read a grid of EfficientNet-Lite; or
+    bundled:captioner, bundled:matcher."""
+    images: Path
+    """A folder of training images; the ranges of int8 are those of their activations."""
+    count: int = 128
+    """How many of the images to use."""
+
+
+def export_onnx(options: OnnxOptions) -> list[Path]:
+    """Export the runs; prints and returns the files."""
+    files = find_some_photos([options.images]).photos[: options.count]
+    written: list[Path] = []
+    for run in options.runs:
+        facts = open_run(run).data.get("features") or {"preprocessing": {"size": 224}}
+        squares = [read_squashed(file, int(facts["preprocessing"]["size"])) for file in files]
+        written += export_run(run, squares)
+    for path in written:
+        print(f"{path}: {path.stat().st_size:,} bytes")
+    return written
+
+
+def main() -> int:
+    """Export as the command line says."""
+    options = tyro.cli(OnnxOptions)
+    return exit_code(lambda: export_onnx(options))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

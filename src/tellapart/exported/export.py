@@ -1,0 +1,129 @@
+"""Exports the model of a run folder: ONNX graphs beside its weights, so that photos need no torch.
+
+RUN/start.onnx, step.onnx         a captioner's graphs; -int8.onnx: with products of 8 bits
+RUN/image.onnx, text.onnx         a matcher's graphs; in float32 only: rounding its activations costs 9% of R@sum
+RUN/exported.json                 what the graphs do not say themselves
+BACKBONE.onnx, -int8.onnx         beside the backbone's weights
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tellapart.core.errors import InputError
+from tellapart.core.files import write_json
+from tellapart.core.types import Images
+from tellapart.exported.calibration import Watched, watch_inputs, watch_outputs
+from tellapart.exported.captioner_graphs import start_graph, step_graph
+from tellapart.exported.efficientnet_export import export_backbone
+from tellapart.exported.graph import Graph, StoredWeights
+from tellapart.exported.linear_layers import FloatLinears, Int8Linears, Linears
+from tellapart.exported.matcher_graphs import image_graph, text_graph
+from tellapart.exported.ranges import Range
+from tellapart.features.backbones import Backbone, load_backbone
+from tellapart.features.weights import WEIGHTS
+from tellapart.models.captioners.transformer import Transformer, TransformerCaptioner
+from tellapart.models.decoding import Constraints, bad_endings, beams
+from tellapart.models.matchers.dual_encoder import DualEncoder, DualEncoderModel
+from tellapart.runs.graph_names import graph_path
+from tellapart.runs.run import Run, open_run
+from tellapart.runs.run_features import backbone_path
+
+CALIBRATED_AT_ONCE = 16
+
+
+def export_run(folder: Path | str, squares: Sequence[np.ndarray]) -> list[Path]:
+    """Write the graphs of a run and of its backbone; squares [S, S, 3] are training images to calibrate on."""
+    run = open_run(folder)
+    described, features = run.model_stage.model, run.data.get("features")
+    if features is None or features["kind"] != "grid" or features["resize"] != "squash":
+        raise InputError(f"{run.folder} cannot be exported: it does not read the grid of whole images.")
+    name = str(features["backbone"])
+    inside = WEIGHTS / f"{name}.safetensors"
+    weights = inside if inside.is_file() else Path(backbone_path(name, run.folder))
+    backbone = load_backbone(name)
+    pixels = list(_batches(squares))
+    written = export_backbone(backbone, weights, pixels)
+    rows, width = int(features["rows"]), int(features["width"])
+    if isinstance(described, DualEncoder) and isinstance(run.model, DualEncoderModel):
+        return written + _export_matcher(run, described, run.model, rows, width)
+    if isinstance(described, Transformer) and isinstance(run.model, TransformerCaptioner):
+        return written + _export_captioner(run, described, run.model, backbone, pixels)
+    raise InputError(
+        f"{run.folder} is a {run.recipe.name} run; only a transformer captioner and a dual encoder can be exported."
+    )
+
+
+def _export_matcher(run: Run, described: DualEncoder, model: DualEncoderModel, rows: int, width: int) -> list[Path]:
+    if described.text != "transformer":
+        raise InputError(f"{run.folder} reads text with a GRU; only a transformer can be exported.")
+    weights = StoredWeights(run.folder / "model.safetensors")
+    graphs = {
+        "image": image_graph(weights, FloatLinears(), rows, width),
+        "text": text_graph(weights, FloatLinears(), described),
+    }
+    return _saved(run, graphs, "float32", {"width": model.width, "scale": float(model.scale().detach())})
+
+
+def _export_captioner(
+    run: Run, described: Transformer, model: TransformerCaptioner, backbone: Backbone, pixels: list[Tensor]
+) -> list[Path]:
+    weights = StoredWeights(run.folder / "model.safetensors")
+    features = run.data["features"]
+    rows, width = int(features["rows"]), int(features["width"])
+    ranges = captioner_ranges(run, model, (cells_of(backbone, batch) for batch in pixels))
+
+    def graphs(make: Any) -> dict[str, Graph]:
+        return {
+            "start": start_graph(weights, make(), described, rows, width),
+            "step": step_graph(weights, make(), described, rows),
+        }
+
+    def int8() -> Linears:
+        return Int8Linears(ranges)
+
+    facts = {"words": len(run.vocabulary)}
+    return _saved(run, graphs(FloatLinears), "float32", facts) + _saved(run, graphs(int8), "int8", facts)
+
+
+@torch.no_grad()
+def captioner_ranges(run: Run, model: TransformerCaptioner, cells: Iterable[Tensor]) -> dict[str, Range]:
+    """The ranges of the inputs of linear layers while captions of images are searched for."""
+    watched = Watched()
+    linear = {name: module for name, module in model.named_modules() if isinstance(module, nn.Linear)}
+    stops = [watch_inputs(watched, linear), watch_outputs(watched, {"words": model.decoder_norm})]
+    constraints = Constraints(bad_endings=bad_endings(run.vocabulary))
+    for batch in cells:
+        mask = torch.ones(batch.shape[:2], dtype=torch.bool)
+        beams(model, Images(batch, mask), 3, constraints=constraints)
+    for stop in stops:
+        stop()
+    return watched.ranges()
+
+
+@torch.no_grad()
+def cells_of(backbone: Backbone, pixels: Tensor) -> Tensor:
+    """Cells [I, R, D] of pixels [I, 3, S, S], rounded to float16 as features on disk are."""
+    return backbone.map(pixels).flatten(2).transpose(1, 2).half().float()
+
+
+def _batches(squares: Sequence[np.ndarray]) -> Iterable[Tensor]:
+    if not squares:
+        raise InputError("Calibrating needs at least one image; give a folder of training images.")
+    for first in range(0, len(squares), CALIBRATED_AT_ONCE):
+        yield torch.from_numpy(np.stack(squares[first : first + CALIBRATED_AT_ONCE])).permute(0, 3, 1, 2)
+
+
+def _saved(run: Run, graphs: dict[str, Graph], precision: str, facts: dict[str, Any]) -> list[Path]:
+    paths = []
+    for name, graph in graphs.items():
+        paths.append(graph_path(run.folder / name, precision))
+        graph.save(paths[-1])
+    write_json(run.folder / "exported.json", facts)
+    return paths

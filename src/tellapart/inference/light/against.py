@@ -1,0 +1,118 @@
+"""Captions of images among other images, without torch (`inference.against`): an image to compare with is a vector."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tellapart.core.progress import Progress
+from tellapart.images.folders import find_some_photos
+from tellapart.images.sources import ImageInput, as_images, name_of
+from tellapart.inference.caption_settings import CaptionSettings
+from tellapart.inference.generated import GUIDED_BEAM, GeneratedCaptions
+from tellapart.inference.judging import Surroundings, Vectors
+from tellapart.inference.known_images import KnownImages, checked_for
+from tellapart.inference.light.extractor import LightExtractor
+from tellapart.inference.light.matching import LightMatcher
+from tellapart.inference.light.neighbours import nearest_vectors
+
+if TYPE_CHECKING:
+    from tellapart.inference.light.captioning import LightCaptioner
+
+
+@dataclass(frozen=True)
+class LightBatch:
+    """Some images with their captions, in the given order."""
+
+    places: list[int]  # [I] positions in the given list
+    captions: GeneratedCaptions | None
+    faults: dict[int, str]
+    """Why each unreadable image has no caption."""
+    neighbours: Sequence[Sequence[str | None]] = ()
+    """Names of the images that each was compared with, most similar first."""
+
+
+class LightNeighbourhood:
+    """The images to caption, which come first, and those to compare with; an image may be both.
+
+    Every image is read once. Of those to compare with, one vector is kept; of the others their cells too, as float16.
+    """
+
+    def __init__(
+        self,
+        images: list[ImageInput],
+        against: ImageInput | Iterable[ImageInput] | KnownImages,
+        extractor: LightExtractor,
+        judge: LightMatcher,
+        batch_size: int,
+        progress: Progress,
+    ) -> None:
+        self.judge, self.batch_size = judge, batch_size
+        known = checked_for(against, judge) if isinstance(against, KnownImages) else None
+        others = [] if isinstance(against, KnownImages) else found_images(against)
+        everything = {identity(image): image for image in (*images, *others)}
+        row = {key: number for number, key in enumerate(everything)}
+        self.rows = np.asarray([row[identity(image)] for image in images], np.int64)
+        self.kept = int(self.rows.max(initial=-1)) + 1
+        self.names = [name_of(image) for image in everything.values()]
+        self.vectors = np.zeros((len(everything), judge.width), np.float32)
+        self.cells: dict[int, np.ndarray] = {}
+        self.faults: dict[int, str] = {}
+        self._read(list(everything.values()), extractor, progress)
+        self.others = np.asarray([row[identity(image)] for image in others], np.int64)
+        self.others = self.others[[int(place) not in self.faults for place in self.others]]
+        if known is not None:
+            self.others = np.arange(len(known.names)) + len(self.names)
+            self.names += list(known.names)
+            self.vectors = np.concatenate([self.vectors, np.asarray(known.vectors, np.float32)])
+
+    def batches(self, captioner: LightCaptioner, settings: CaptionSettings) -> Iterator[LightBatch]:
+        """Captions of the images in the given order, and the faults of unreadable ones."""
+        for first in range(0, len(self.rows), self.batch_size):
+            places = np.arange(first, min(first + self.batch_size, len(self.rows)))
+            good = np.asarray([int(self.rows[place]) not in self.faults for place in places], bool)
+            faults = {int(place): self.faults[int(self.rows[place])] for place in places[~good]}
+            places = places[good]
+            if not len(places):
+                yield LightBatch([], None, faults)
+                continue
+            rows = self.rows[places]
+            found = self.others[nearest_vectors(self.vectors[rows], self.vectors[self.others], settings.neighbours)]
+            used, nearest = np.unique(found, return_inverse=True)
+            around = Surroundings(
+                Vectors(self.vectors[rows]), Vectors(self.vectors[used]), nearest.reshape(found.shape)
+            )
+            cells = np.stack([self.cells[int(one)] for one in rows]).astype(np.float32)
+            captions = captioner.generate_apart(
+                cells, self.judge, around, settings.beam or GUIDED_BEAM, settings.weight
+            )
+            names = [[self.names[one] for one in line] for line in found.tolist()]
+            yield LightBatch(places.tolist(), captions, faults, names)
+
+    def _read(self, everything: list[ImageInput], extractor: LightExtractor, progress: Progress) -> None:
+        with progress.bar(len(everything), "extracting features") as advance:
+            for extracted in extractor.extract(everything, self.batch_size):
+                self.faults |= extracted.faults
+                if extracted.places:
+                    self.vectors[extracted.places] = self.judge.encode_features(extracted.cells)
+                for number, place in enumerate(extracted.places):
+                    if place < self.kept:
+                        self.cells[place] = extracted.cells[number].astype(np.float16)
+                advance(len(extracted.places) + len(extracted.faults))
+
+
+def found_images(images: ImageInput | Iterable[ImageInput]) -> list[ImageInput]:
+    """Images with every path expanded: a folder or a pattern gives all of its images."""
+    found: list[ImageInput] = []
+    for image in as_images(images)[0]:
+        found += find_some_photos(image).photos if isinstance(image, str | os.PathLike) else [image]
+    return found
+
+
+def identity(image: ImageInput) -> Hashable:
+    """Equal for one image given twice."""
+    return os.path.realpath(image) if isinstance(image, str | os.PathLike) else id(image)

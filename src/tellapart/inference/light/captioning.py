@@ -1,0 +1,212 @@
+"""Captioning photos without torch: the same methods as `inference.captioning.PhotoCaptioner`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+
+from tellapart.core.progress import Progress
+from tellapart.images.opening import UnreadableImage
+from tellapart.images.sources import ImageInput, as_images, name_of
+from tellapart.inference.apart import captions_apart
+from tellapart.inference.caption import Caption, Difference
+from tellapart.inference.caption_attention import CaptionAttention, attention_of_words
+from tellapart.inference.caption_settings import NEIGHBOURS, CaptionSettings, MatcherOrRun, OtherImages
+from tellapart.inference.generated import BEAM, GUIDED_BEAM, GeneratedCaptions, with_confidence
+from tellapart.inference.judging import Surroundings, Vectors
+from tellapart.inference.light.against import LightBatch, LightNeighbourhood
+from tellapart.inference.light.exported_run import ExportedRun, is_exported, open_exported
+from tellapart.inference.light.extractor import LightExtractor
+from tellapart.inference.light.matching import LightMatcher
+from tellapart.inference.light.searches import ExportedSearches
+from tellapart.inference.light.sessions import chosen_precision
+from tellapart.inference.light.steps import ExportedCaptioner
+from tellapart.runs.bundled import MODELS
+
+DEFAULT_SETTINGS = CaptionSettings()
+
+
+class LightCaptioner:
+    """Generates captions of images: paths, open files, PIL images or arrays [H, W, 3] of uint8, one or many."""
+
+    device = "cpu"
+
+    def __init__(self, run: ExportedRun, workers: int = 0, precision: str = "auto") -> None:
+        self.run, self.workers = run, workers
+        self.precision = chosen_precision(precision)
+        self.captioner = ExportedCaptioner(run.folder, self.precision, len(run.vocabulary))
+
+    @overload
+    def caption(  # type: ignore[overload-overlap]
+        self, images: ImageInput, *, against: OtherImages | None = None, neighbours: int = NEIGHBOURS,
+        weight: float = 0.5, matcher: MatcherOrRun | None = None, attention: bool = False, beam: int = 0,
+        batch_size: int = 32, progress: bool = False,
+    ) -> Caption: ...  # fmt: skip
+
+    @overload
+    def caption(
+        self, images: Iterable[ImageInput], *, against: OtherImages | None = None, neighbours: int = NEIGHBOURS,
+        weight: float = 0.5, matcher: MatcherOrRun | None = None, attention: bool = False, beam: int = 0,
+        batch_size: int = 32, progress: bool = False,
+    ) -> list[Caption]: ...  # fmt: skip
+
+    def caption(
+        self,
+        images: ImageInput | Iterable[ImageInput],
+        *,
+        against: OtherImages | None = None,
+        neighbours: int = NEIGHBOURS,
+        weight: float = 0.5,
+        matcher: MatcherOrRun | None = None,
+        attention: bool = False,
+        beam: int = 0,
+        batch_size: int = 32,
+        progress: bool = False,
+    ) -> Caption | list[Caption]:
+        """One Caption for one image, a list for many (empty for none); an unreadable image raises an Error.
+
+        against: a folder, or images. Each caption then distinguishes its image from the most similar of these.
+        neighbours: how many of them. weight: 0 for the likeliest caption, 1 for the most distinctive.
+        matcher: scores how well a caption identifies its image; by default the bundled one does.
+        attention: add the attention of each word. beam: captions considered; 0 for 3, or 10 with `against`.
+        """
+        given, one = as_images(images)
+        settings = CaptionSettings(
+            against,
+            neighbours,
+            weight=weight,
+            matcher=matcher,
+            attention=attention,
+            beam=beam,
+            batch_size=batch_size,
+            progress=progress,
+        )
+        captions: list[Caption] = []
+        for result in self.stream(given, settings):
+            if isinstance(result, UnreadableImage):
+                raise result
+            captions.append(result)
+        return captions[0] if one else captions
+
+    def stream(
+        self, images: ImageInput | Iterable[ImageInput], settings: CaptionSettings = DEFAULT_SETTINGS
+    ) -> Iterator[Caption | UnreadableImage]:
+        """Captions in the order of the images, as soon as they are generated; the error of an unreadable image.
+
+        Memory does not grow with the number of images.
+        """
+        judge = self.judge if settings.matcher is None else as_light(settings.matcher)
+        if settings.against is not None and judge is None:  # a matcher that only torch can run
+            return self._by_torch(images, settings)
+        given, _ = as_images(images)
+        progress = Progress(enabled=settings.progress)
+        if settings.against is None or judge is None:
+            batches = self._likeliest(given, settings)
+        else:
+            others = LightNeighbourhood(given, settings.against, self.extractor, judge, settings.batch_size, progress)
+            batches = others.batches(self, settings)
+        return progress.track(self._captions(batches, given, settings.attention), len(given), "captioning")
+
+    @cached_property
+    def extractor(self) -> LightExtractor:
+        """The backbone, opened when the first image is captioned."""
+        return LightExtractor(self.run, self.precision, self.workers)
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether this is the captioner in the package, whose confidence is calibrated."""
+        return self.run.folder == MODELS / "captioner"
+
+    @cached_property
+    def judge(self) -> LightMatcher | None:
+        """The bundled matcher if the captioner is the bundled one; other captioners are not calibrated with it."""
+        if not (self.is_bundled and is_exported("bundled", "matcher")):
+            return None
+        return LightMatcher(open_exported("bundled", "matcher"), self.workers, self.precision)
+
+    def generate(self, cells: np.ndarray, beam: int = BEAM) -> GeneratedCaptions:
+        """The likeliest caption of each image [I, R, D], by beam search."""
+        best = ExportedSearches(self.captioner, self.run.vocabulary, cells, beam).plain()
+        texts = [self.run.vocabulary.decode(row) for row in best.tokens.tolist()]
+        return GeneratedCaptions(texts, best, best.log_probability.tolist())
+
+    def generate_apart(
+        self, cells: np.ndarray, judge: LightMatcher, around: Surroundings, beam: int = GUIDED_BEAM, weight: float = 0.5
+    ) -> GeneratedCaptions:
+        """True captions that tell each image apart from its neighbours, scored by a judge (see `telling_apart`)."""
+        searches = ExportedSearches(self.captioner, self.run.vocabulary, cells)
+        return captions_apart(searches, judge, around, beam or GUIDED_BEAM, weight)
+
+    def attention_of(self, captions: GeneratedCaptions, row: int) -> CaptionAttention:
+        """The attention of one caption over the cells of its image."""
+        weights = captions.decoded.attention
+        assert weights is not None
+        return attention_of_words(captions.decoded.tokens[row], weights[row], self.run.boxes, self.run.vocabulary)
+
+    def _likeliest(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[LightBatch]:
+        for extracted in self.extractor.extract(images, settings.batch_size):
+            captions = self._plain(extracted.cells, settings.beam or BEAM) if extracted.places else None
+            yield LightBatch(extracted.places, captions, extracted.faults)
+
+    def _plain(self, cells: np.ndarray, beam: int) -> GeneratedCaptions:
+        captions = self.generate(cells, beam)
+        if self.judge is None:
+            return captions
+        return with_confidence(captions, self.judge, Vectors(self.judge.encode_features(cells)))
+
+    def _captions(
+        self, batches: Iterable[LightBatch], given: list[ImageInput], attention: bool
+    ) -> Iterator[Caption | UnreadableImage]:
+        for batch in batches:
+            results: dict[int, Caption | UnreadableImage] = {
+                place: UnreadableImage(f"{fault}.") for place, fault in batch.faults.items()
+            }
+            for row, place in enumerate(batch.places):
+                assert batch.captions is not None
+                found = one_caption(batch, row, name_of(given[place]))
+                results[place] = (
+                    replace(found, attention=self.attention_of(batch.captions, row)) if attention else found
+                )
+            yield from (results[place] for place in sorted(results))
+
+    def _by_torch(
+        self, images: ImageInput | Iterable[ImageInput], settings: CaptionSettings
+    ) -> Iterator[Caption | UnreadableImage]:
+        from tellapart.inference.captioning import load_captioner
+
+        return load_captioner(self.run.folder, "cpu", self.workers).stream(images, settings)
+
+
+def as_light(matcher: MatcherOrRun) -> LightMatcher | None:
+    """A matcher that runs without torch; None for one that does not."""
+    if isinstance(matcher, LightMatcher):
+        return matcher
+    if isinstance(matcher, str) and is_exported(matcher, "matcher"):
+        return LightMatcher(open_exported(matcher, "matcher"))
+    return None
+
+
+def one_caption(batch: LightBatch, row: int, image: str | None) -> Caption:
+    """A caption of a batch as users get it, without its attention."""
+    captions, names = batch.captions, batch.neighbours[row] if batch.neighbours else ()
+    assert captions is not None
+    differing = captions.differing[row] if captions.differing else {}
+    return Caption(
+        captions.texts[row],
+        captions.log_probability[row],
+        image,
+        captions.likeliest[row] if captions.likeliest else None,
+        captions.posterior[row] if captions.posterior else None,
+        distinct=captions.distinct[row] if captions.distinct else None,
+        differences=tuple(
+            Difference(word, tuple(names[place] for place in places)) for word, places in differing.items()
+        ),
+        neighbours=tuple(names),
+        confused_with=tuple(names[place] for place in captions.confused[row]) if captions.confused else (),
+        confidence=captions.confidence[row] if captions.confidence else None,
+        sure=captions.sure[row] if captions.sure else None,
+    )

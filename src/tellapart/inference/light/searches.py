@@ -1,0 +1,74 @@
+"""Searches for captions of some images by an exported captioner."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellapart.inference.generated import BEAM, MAX_WORDS
+from tellapart.inference.light.beam import beams, best_captions
+from tellapart.inference.light.decoded import Captions
+from tellapart.inference.light.steps import ExportedCaptioner, State
+from tellapart.text.vocabulary import Vocabulary
+from tellapart.text.word_constraints import Constraints, bad_endings
+
+START_AT_ONCE, SEARCH_AT_ONCE = 4, 32
+"""Images whose activations fit into a core's cache."""
+
+
+class ExportedSearches:
+    """The captioner after it has read the cells [I, R, D] of some images."""
+
+    def __init__(
+        self, captioner: ExportedCaptioner, vocabulary: Vocabulary, cells: np.ndarray, beam: int = BEAM
+    ) -> None:
+        self.captioner, self._vocabulary, self.beam = captioner, vocabulary, beam
+        self.endings = bad_endings(vocabulary)
+        parts = [captioner.start(cells[first : first + START_AT_ONCE]) for first in range(0, len(cells), START_AT_ONCE)]
+        self.state: State = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        self.images = len(cells)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The captioner's words."""
+        return self._vocabulary
+
+    def plain(self) -> Captions:
+        """The likeliest caption of each image."""
+        constraints = Constraints(bad_endings=self.endings)
+        return joined(
+            [
+                best_captions(self.captioner, self._at(rows), self.beam, MAX_WORDS, constraints)
+                for rows in _pieces(np.arange(self.images))
+            ]
+        )
+
+    def guided(self, rows: np.ndarray, preferred: np.ndarray | None, beam: int) -> Captions:
+        """All captions of a beam of these images, without repeated pairs of words; preferred: a guide [rows, V]."""
+        constraints = Constraints(no_repeat=2, bad_endings=self.endings)
+        parts = []
+        for places in _pieces(np.arange(len(rows))):
+            own = None if preferred is None else preferred[places]
+            parts.append(beams(self.captioner, self._at(rows[places]), beam, MAX_WORDS, constraints, own))
+        return joined(parts)
+
+    def _at(self, rows: np.ndarray) -> State:
+        return {name: value[rows] for name, value in self.state.items()}
+
+
+def _pieces(rows: np.ndarray) -> list[np.ndarray]:
+    return [rows[first : first + SEARCH_AT_ONCE] for first in range(0, len(rows), SEARCH_AT_ONCE)]
+
+
+def joined(parts: list[Captions]) -> Captions:
+    """Captions of several searches, padded to the longest."""
+    if len(parts) == 1:
+        return parts[0]
+    longest = max(part.tokens.shape[1] for part in parts)
+    tokens, attention = [], []
+    for part in parts:
+        missing = (0, longest - part.tokens.shape[1])
+        tokens.append(np.pad(part.tokens, ((0, 0), missing)))
+        if part.attention is not None:
+            attention.append(np.pad(part.attention, ((0, 0), missing, (0, 0))))
+    whole = np.concatenate(attention) if len(attention) == len(parts) else None
+    return Captions(np.concatenate(tokens), np.concatenate([part.log_probability for part in parts]), whole)

@@ -1,0 +1,39 @@
+"""Opening what fills an index: without torch where both models were exported, otherwise with torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tellapart.inference.light.captioning import LightCaptioner
+from tellapart.inference.light.matching import LightMatcher
+from tellapart.inference.loading import check_torch, load_captioner, load_matcher
+from tellapart.search.light_embedder import LightEmbedder
+
+if TYPE_CHECKING:
+    from tellapart.inference.captioning import PhotoCaptioner
+    from tellapart.inference.matching import PhotoMatcher
+    from tellapart.search.embedder import Embedder
+
+
+def embedder_of(
+    matcher: PhotoMatcher | LightMatcher, captioner: PhotoCaptioner | LightCaptioner | None = None
+) -> Embedder | LightEmbedder:
+    """An embedder of two models; if only one of them runs without torch, it is opened again with torch."""
+    if isinstance(matcher, LightMatcher) and (captioner is None or isinstance(captioner, LightCaptioner)):
+        return LightEmbedder(matcher, captioner)
+    check_torch()
+    from tellapart.inference.captioning import load_captioner as captioner_by_torch
+    from tellapart.inference.matching import load_matcher as matcher_by_torch
+    from tellapart.search.embedder import Embedder
+
+    if isinstance(matcher, LightMatcher):
+        matcher = matcher_by_torch(matcher.run.folder, "cpu", matcher.workers)
+    if isinstance(captioner, LightCaptioner):
+        captioner = captioner_by_torch(captioner.run.folder, "cpu", captioner.workers)
+    return Embedder(matcher, captioner)
+
+
+def open_embedder(matcher: str, captioner: str = "", device: str = "cpu", workers: int = 0) -> Embedder | LightEmbedder:
+    """An embedder of a matcher's run and, unless the name is empty, a captioner's run."""
+    opened = load_captioner(captioner, device, workers) if captioner else None
+    return embedder_of(load_matcher(matcher, device, workers), opened)

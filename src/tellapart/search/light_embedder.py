@@ -1,0 +1,79 @@
+"""Vectors and captions of photos without torch: the same methods as `search.embedder.Embedder`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from tellapart.images.sources import ImageInput
+from tellapart.inference.caption_attention import CaptionAttention
+from tellapart.inference.generated import BEAM, GeneratedCaptions, with_confidence
+from tellapart.inference.judging import Surroundings, Vectors
+from tellapart.inference.light.captioning import LightCaptioner
+from tellapart.inference.light.matching import LightMatcher
+from tellapart.search.embedded import BATCH, Embedded
+
+
+class LightEmbedder:
+    """A matcher, and a captioner if captions are needed. The backbone reads a photo once for both."""
+
+    def __init__(self, matcher: LightMatcher, captioner: LightCaptioner | None = None, beam: int = BEAM) -> None:
+        self.matcher, self.captioner, self.beam = matcher, captioner, beam
+        self.width, self.fingerprint = matcher.width, matcher.fingerprint
+        self.extractor = matcher.extractor
+
+    @property
+    def has_captions(self) -> bool:
+        """Whether there is a captioner."""
+        return self.captioner is not None
+
+    @property
+    def attends(self) -> bool:
+        """Whether captions have attention over parts of the image."""
+        return self.has_captions
+
+    def embed_photos(self, photos: Iterable[ImageInput]) -> Iterator[Embedded]:
+        """Vectors, and captions if there is a captioner, batch by batch and in order."""
+        for extracted in self.extractor.extract(photos, BATCH):
+            if not extracted.places:
+                yield Embedded([], np.zeros((0, self.width), np.float32), None, extracted.faults)
+                continue
+            vectors = self.matcher.encode_features(extracted.cells)
+            if self.captioner is None:
+                yield Embedded(extracted.places, vectors, None, extracted.faults)
+                continue
+            found = self.describe(extracted.cells, vectors)
+            yield Embedded(extracted.places, vectors, found.texts, extracted.faults, found.confidence, found.sure)
+
+    def embed_image(self, image: ImageInput) -> np.ndarray:
+        """The vector of one image [E], or an UnreadableImage error."""
+        return np.asarray(self.matcher.encode_features(self.extractor.extract_one(image))[0])
+
+    def embed_with_features(self, image: ImageInput) -> tuple[np.ndarray, np.ndarray]:
+        """The vector of one image [E], and its cells [1, R, D]."""
+        cells = self.extractor.extract_one(image)
+        return np.asarray(self.matcher.encode_features(cells)[0]), cells
+
+    def embed_texts(self, texts: Sequence[str]) -> np.ndarray:
+        """Vectors of texts [C, E]."""
+        return self.matcher.encode_texts(texts)
+
+    def describe(self, cells: np.ndarray, vectors: np.ndarray) -> GeneratedCaptions:
+        """Captions of images, with confidence where the matcher was calibrated for it."""
+        assert self.captioner is not None
+        captions = self.captioner.generate(cells, self.beam)
+        return with_confidence(captions, self.matcher, Vectors(vectors)) if self.captioner.is_bundled else captions
+
+    def describe_apart(
+        self, cells: np.ndarray, vector: np.ndarray, among: np.ndarray, rows: np.ndarray
+    ) -> GeneratedCaptions:
+        """The caption that tells one image [E] apart from the rows [1, M] of `among` [A, E]."""
+        assert self.captioner is not None
+        around = Surroundings(Vectors(vector[None]), Vectors(among), rows)
+        return self.captioner.generate_apart(cells, self.matcher, around)
+
+    def attention_of(self, captions: GeneratedCaptions, cells: np.ndarray) -> CaptionAttention | None:
+        """The attention of the first caption; None for a captioner without attention."""
+        assert self.captioner is not None
+        return self.captioner.attention_of(captions, 0)
