@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DOCS   := $(VENV)/.installed-docs
 
-.PHONY: demo page test quick torture format lint types bench docs pages results screenshots clean
+.PHONY: demo page test quick torture format lint types bench docs pages results screenshots dist clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -64,6 +64,13 @@ screenshots: $(STAMP)
 
 results: $(STAMP)
 	$(BIN)/tellapart reproduce --results docs/results.md --cache measured
+
+# The wheel, in dist/, installed into a clean environment and used there: no torch, no download.
+dist: $(STAMP)
+	rm -rf build dist
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+	rm -rf build
+	$(BIN)/python -m benchmarks.install dist/*.whl
 
 clean:
 	rm -rf build dist site demo-out .pytest_cache .mypy_cache .ruff_cache src/*.egg-info

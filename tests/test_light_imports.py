@@ -70,7 +70,7 @@ def test_photos_are_captioned_indexed_and_searched_without_torch(tmp_path: Path)
     assert "red.jpg" in without_torch("caption", photos, "--quiet", "--device", "cpu")
     assert "red.jpg" in without_torch("caption", photos, "--against", photos, "--quiet", "--device", "cpu")
     without_torch("index", photos, "--out", tmp_path / "photos.index", "--no-progress")
-    assert ".jpg" in without_torch("search", tmp_path / "photos.index", "a red wall", "--json")
+    assert ".jpg" in without_torch("search", tmp_path / "photos.index", "a red wall", "--everything", "--json")
 
 
 def test_the_page_is_opened_without_torch() -> None:

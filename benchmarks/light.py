@@ -1,0 +1,80 @@
+"""Photos without torch against torch: processor seconds per photo of `index` and `caption`, in turns.
+
+`python -m benchmarks light`, or with photos of your own: `python -m benchmarks.light --photos FOLDER --count 64`.
+Both read the same files, one thread each. torch computes as it does by default: bfloat16 on CPUs with instructions for
+it. Processor time is counted, since other programs may share the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from tellapart.images.folders import find_some_photos
+from tellapart.inference import captioning, matching
+from tellapart.inference.loading import load_captioner, load_matcher
+from tellapart.search.embedder import Embedder
+from tellapart.search.embedders import embedder_of
+
+ROUNDS = 3
+
+
+def drawn(folder: Path, count: int) -> list[Path]:
+    """Photos of 640 x 480 pixels with smooth random colours."""
+    random = np.random.default_rng(0)
+    paths = []
+    for number in range(count):
+        coarse = Image.fromarray(random.integers(0, 255, (12, 16, 3), np.uint8))
+        paths.append(folder / f"{number}.jpg")
+        coarse.resize((640, 480), Image.Resampling.BICUBIC).save(paths[-1], quality=88)
+    return paths
+
+
+def main(device: str = "cpu") -> None:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--photos", type=Path, default=None)
+    parser.add_argument("--count", type=int, default=32)
+    options, _ = parser.parse_known_args()
+    with tempfile.TemporaryDirectory() as folder:
+        given = find_some_photos([options.photos]).photos if options.photos else drawn(Path(folder), options.count)
+        compare(list(given)[: options.count])
+
+
+def compare(photos: list[Path]) -> None:
+    """Print milliseconds of processor time per photo, and the ratio."""
+    heavy_captioner = captioning.load_captioner("bundled", "cpu", 1)
+    heavy = Embedder(matching.load_matcher("bundled", "cpu", 1), heavy_captioner)
+    light_captioner = load_captioner("bundled", "cpu", 1)
+    light = embedder_of(load_matcher("bundled", "cpu", 1), light_captioner)
+    work: dict[str, dict[str, Callable[[], object]]] = {
+        "index": {"torch": lambda: list(heavy.embed_photos(photos)), "light": lambda: list(light.embed_photos(photos))},
+        "caption": {
+            "torch": lambda: heavy_captioner.caption(photos),
+            "light": lambda: light_captioner.caption(photos),
+        },
+    }
+    for verb, both in work.items():
+        spent: dict[str, list[float]] = {name: [] for name in both}
+        for call in both.values():
+            call()  # opens the models
+        for _ in range(ROUNDS):
+            for name, call in both.items():
+                before = time.process_time()
+                call()
+                spent[name].append(1000 * (time.process_time() - before) / len(photos))
+        torch_ms, light_ms = (float(np.median(spent[name])) for name in ("torch", "light"))
+        print(
+            f"{verb}: torch {torch_ms:.1f} ms, light {light_ms:.1f} ms per photo, {torch_ms / light_ms:.2f} times as fast"
+        )
+
+
+if __name__ == "__main__":
+    main()
