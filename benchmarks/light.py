@@ -71,9 +71,8 @@ def compare(photos: list[Path]) -> None:
                 call()
                 spent[name].append(1000 * (time.process_time() - before) / len(photos))
         torch_ms, light_ms = (float(np.median(spent[name])) for name in ("torch", "light"))
-        print(
-            f"{verb}: torch {torch_ms:.1f} ms, light {light_ms:.1f} ms per photo, {torch_ms / light_ms:.2f} times as fast"
-        )
+        ratio = torch_ms / light_ms
+        print(f"{verb}: torch {torch_ms:.1f} ms, light {light_ms:.1f} ms per photo, {ratio:.2f} times as fast")
 
 
 if __name__ == "__main__":
