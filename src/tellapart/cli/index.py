@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from tellapart.core.precision import Precision
+from tellapart.core.precisions import Precision
 from tellapart.images.formats import EXTRAS
 from tellapart.search.ann import Built
 from tellapart.search.changes import Changes

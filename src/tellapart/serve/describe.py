@@ -77,7 +77,7 @@ class Description:
 
 
 class Describer:
-    """Runs the models of a library on a few photos at a time, which is faster than on each by itself."""
+    """Runs the models of a library on photos, with torch or without."""
 
     def __init__(self, library: PhotoLibrary, neighbours: int = 10) -> None:
         self.library, self.neighbours = library, neighbours
@@ -125,9 +125,7 @@ class Describer:
         generated = self.embedder.describe_apart(images, vector, vectors, rows)
         return self._caption(generated, images, [candidates[row] for row in rows[0].tolist()])
 
-    def _caption(
-        self, generated: GeneratedCaptions, images: Any, neighbours: list[Found], place: int = 0
-    ) -> Caption:
+    def _caption(self, generated: GeneratedCaptions, images: Any, neighbours: list[Found], place: int = 0) -> Caption:
         differing = generated.differing[place] if generated.differing else {}
         return Caption(
             generated.texts[place],
