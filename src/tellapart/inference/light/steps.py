@@ -63,11 +63,11 @@ class ExportedCaptioner:
         )
         new = {name: found.get(f"next_{name}", value) for name, value in state.items()}
         return RankedWords(
-            found["best"],
-            found["best_own"],
-            found["best_word"],
-            found["end"],
-            found["end_own"],
-            new,
-            found["attention"],
+            values=found["best"],
+            own=found["best_own"],
+            words=found["best_word"],
+            end=found["end"],
+            end_own=found["end_own"],
+            state=new,
+            attention=found["attention"],
         )
