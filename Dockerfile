@@ -1,8 +1,8 @@
 # The page and its JSON API on a CPU:
 #
 #   docker build -t tellapart .
-#   docker run --rm -v ~/Pictures:/photos:ro -v tellapart:/data tellapart index /photos --out /data/photos.index
-#   docker run --rm -p 8000:8000 -v ~/Pictures:/photos:ro -v tellapart:/data tellapart
+#   docker run --rm -v ~/photos:/photos:ro -v tellapart:/data tellapart index /photos --out /data/photos.index
+#   docker run --rm -p 8000:8000 -v ~/photos:/photos:ro -v tellapart:/data tellapart
 #
 # Other machines need the token that the second command prints, or the one in `--token`.
 FROM python:3.12-slim AS build
