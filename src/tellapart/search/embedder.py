@@ -11,7 +11,7 @@ import torch
 
 from tellapart.core.types import Encoded, Images
 from tellapart.images.sources import ImageInput
-from tellapart.inference.attention import attention_of_caption
+from tellapart.inference.attention import attention_of_caption, pointing_attention
 from tellapart.inference.caption_attention import CaptionAttention
 from tellapart.inference.caption_generator import BEAM, CaptionGenerator, GeneratedCaptions, with_confidence
 from tellapart.inference.captioning import PhotoCaptioner
@@ -143,7 +143,8 @@ class Embedder:
         assert self.generator is not None
         if not self.generator.attends:
             return None
-        return attention_of_caption(captions.decoded, images, 0, self.generator.run.vocabulary)
+        found = attention_of_caption(captions.decoded, images, 0, self.generator.run.vocabulary)
+        return pointing_attention(found, images, 0, self.judge)
 
     @torch.inference_mode()
     def describe(self, images: Images, vectors: np.ndarray) -> GeneratedCaptions:
