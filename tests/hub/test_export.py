@@ -14,6 +14,8 @@ import tellapart as ta
 from photo_world import draw_photos
 from tellapart.cli.export import ExportOptions, export
 from tellapart.cli.prepare import PrepareOptions, prepare
+from tellapart.inference import captioning
+from tellapart.inference import matching as by_torch
 from tellapart.papers.recipes import find_recipe
 from tellapart.runs.export import export_hub
 from tellapart.runs.own_hub import register
@@ -81,12 +83,12 @@ def test_the_bundled_models_in_the_hubs_format(photos: list[Path], tmp_path: Pat
     """Opened by `hf:` they give the same vectors and captions, and AutoModel opens them without remote code."""
     for name in ("matcher", "captioner"):
         export_hub(f"bundled:{name}", tmp_path / name)
-    bundled, opened = ta.load_matcher(device="cpu"), ta.load_matcher(f"hf:{tmp_path / 'matcher'}", device="cpu")
+    bundled, opened = by_torch.load_matcher(device="cpu"), ta.load_matcher(f"hf:{tmp_path / 'matcher'}", device="cpu")
     texts = ["a cat on a sofa", "a red bus"]
     np.testing.assert_allclose(opened.encode_texts(texts), bundled.encode_texts(texts), atol=1e-6)
     np.testing.assert_allclose(opened.encode_images(photos[:2]), bundled.encode_images(photos[:2]), atol=1e-5)
     captions = ta.load_captioner(f"hf:{tmp_path / 'captioner'}", device="cpu").caption(photos[:2])
-    expected = ta.load_captioner(device="cpu").caption(photos[:2])
+    expected = captioning.load_captioner(device="cpu").caption(photos[:2])
     assert [one.text for one in captions] == [one.text for one in expected]
     register()
     model = transformers.AutoModel.from_pretrained(str(tmp_path / "matcher"))

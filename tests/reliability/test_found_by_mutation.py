@@ -64,7 +64,7 @@ def test_a_table_with_long_column_names(tmp_path: Path) -> None:
 def test_arrays_of_a_pack_that_do_not_fit(tmp_path: Path, name: str, change) -> None:
     pack = make_tiny_pack(tmp_path / "pack")
     np.save(pack.folder / name, change(np.load(pack.folder / name)))
-    with pytest.raises(InputError, match=f"{Path(name).name}.* again"):
+    with pytest.raises(InputError, match=f"{Path(name).name}.* (again|is damaged)"):
         opened, store = Pack(pack.folder), FeatureStore(pack.feature_folder("grid"))
         opened.tokens, opened.owner, opened.column("nouns"), store.values, store.boxes
 
@@ -100,7 +100,7 @@ def test_damaged_lines_of_a_log_are_skipped(tmp_path: Path) -> None:
 def test_a_damaged_hash_in_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paint(tmp_path / "photos" / "a.png", (9, 0, 0))
     store, _ = fill(tmp_path / "index", Colours(), tmp_path / "photos")
-    (batch,) = list(store.batches(["path", "size", "modified", "content"]))
+    (batch,) = list(store.batches(["path", "size", "modified", "content", "camera"]))
     damaged = batch.set_column(3, "content", [["31b40bb9\0\0"]])
     monkeypatch.setattr(store, "batches", lambda columns: iter([damaged]))
     with pytest.raises(InputError, match=r"The index .* cannot be used"):

@@ -91,7 +91,7 @@ BLOCKED = """
 import sys
 class Blocker:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"tyro", "rich", "PIL", "matplotlib", "transformers", "scipy", "pycocoevalcap"}:
+        if name.split(".")[0] in {"tyro", "rich", "matplotlib", "transformers", "scipy", "pycocoevalcap"}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Blocker())
 from tellapart.cli.reproduce_batch import main
@@ -99,7 +99,7 @@ raise SystemExit(main(sys.argv[1:]))
 """
 
 
-def test_a_batch_needs_torch_numpy_and_safetensors_only(
+def test_a_batch_needs_torch_numpy_pillow_and_safetensors_only(
     tiny_pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = ["--tables", "contrastive-captioning/table1", "--rows", "NT", "--data", str(tiny_pack), "--seeds", "1"]

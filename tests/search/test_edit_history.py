@@ -1,11 +1,9 @@
 """The captions that people saved: kept across copies, new bytes and compaction, and never in the way of an edit."""
 
+import datetime
 from pathlib import Path
 
-import pytest
-
 from embeds_colours import Colours, fill, paint
-from tellapart.search import edit_history
 from tellapart.search.edit_history import EditHistory
 from tellapart.search.store import open_store
 
@@ -37,12 +35,12 @@ def test_edits_by_file_and_by_content(tmp_path: Path) -> None:
     assert captions(where, copy) == captions(where, photo) == ["it's mine", "ours"]
 
 
-def test_many_edits_are_compacted_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edit_history, "COMPACT_EVERY", 3)
+def test_many_edits_are_compacted_and_kept(tmp_path: Path) -> None:
     photo = paint(tmp_path / "photos" / "red.png", (200, 0, 0))
     store, _ = fill(tmp_path / "index", Colours(), tmp_path / "photos")
     for number in range(8):
         store.edit(str(photo), f"caption {number}")
+    store.history.compact(datetime.timedelta(0))
     assert captions(tmp_path / "index", photo) == [f"caption {number}" for number in range(8)]
 
 

@@ -1,5 +1,5 @@
-"""`python -m tellapart.cli.reproduce_batch`: the runs of many tables on a machine with torch, numpy and safetensors
-only.
+"""`python -m tellapart.cli.reproduce_batch`: the runs of many tables on a machine with torch, numpy, Pillow and
+safetensors only.
 
     python -m tellapart.cli.reproduce_batch --tables convse/table3,ltd/table1 --data PACK --seeds 3 --jobs 6 \
         --device cuda --cache OUT --limit 540

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,7 +14,9 @@ from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
 from tellapart.data.stored_pixels import StoredPixels, decoded, has_pixels
 from tellapart.data.views import View
-from tellapart.images.own_processor import FULL_SIZE, OwnProcessor
+
+if TYPE_CHECKING:
+    from tellapart.images.own_processor import OwnProcessor
 
 
 class OwnImages:
@@ -45,7 +48,8 @@ class OwnImages:
         return self.processor([image[:, ::-1] if view.mirrored else image])
 
     def _image(self, row: int) -> np.ndarray:
-        from tellapart.images.decoding import read_image
+        from tellapart.images.decoding import read_image  # needs Pillow
+        from tellapart.images.own_processor import FULL_SIZE
 
         if self.stored is not None and self.stored.part[row] >= 0:
             return np.asarray(decoded(self.stored.encoded(row)))

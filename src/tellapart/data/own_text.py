@@ -20,7 +20,7 @@ class OwnTextPack(Pack):
 
     def __init__(self, pack: Pack, vocabulary: TokenizerVocabulary) -> None:
         super().__init__(pack.folder)
-        self._vocabulary = vocabulary
+        self._pack, self._vocabulary = pack, vocabulary
 
     @cached_property
     def vocabulary(self) -> TokenizerVocabulary:
@@ -46,7 +46,7 @@ class OwnTextPack(Pack):
 
     def column(self, name: str) -> Column:
         """A column of captions or images."""
-        found = super().column(name)
+        found = self._pack.column(name)
         if found.per == "token":
             raise InputError(
                 f"The column '{name}' has one row per word of the pack, but this model reads text with its own "
@@ -56,7 +56,7 @@ class OwnTextPack(Pack):
 
     def has_column(self, name: str) -> bool:
         """Whether the pack has this column, and it is not one of words."""
-        return super().has_column(name) and super().column(name).per != "token"
+        return super().has_column(name) and self._pack.column(name).per != "token"
 
 
 def with_own_text(pack: Pack, vocabulary: object) -> Pack:

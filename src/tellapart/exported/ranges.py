@@ -17,10 +17,10 @@ class Range:
     def levels(self) -> tuple[float, int]:
         """Scale and zero point of unsigned 8 bits: value = scale * (level - zero). 0 is always a level.
 
-        >>> Range(0.0, 5.1).levels()
-        (0.02, 0)
-        >>> Range(-1.0, 1.55).levels()
-        (0.01, 100)
+        >>> Range(0.0, 255.0).levels()
+        (1.0, 0)
+        >>> Range(-64.0, 63.5).levels()
+        (0.5, 128)
         """
         low, high = min(self.lowest, 0.0), max(self.highest, 0.0)
         scale = max((high - low) / 255, SMALLEST)

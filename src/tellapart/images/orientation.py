@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from PIL import Image
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 ORIENTATION = 0x0112
 """The EXIF tag of the orientation; values 5 to 8 swap width and height."""
 TURNS = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
+    2: "FLIP_LEFT_RIGHT",
+    3: "ROTATE_180",
+    4: "FLIP_TOP_BOTTOM",
+    5: "TRANSPOSE",
+    6: "ROTATE_270",
+    7: "TRANSVERSE",
+    8: "ROTATE_90",
 }
+"""What turns an image upright, by its orientation: names in Pillow's `Transpose`."""
 SIXTEEN_BITS = ("I;16", "I;16B", "I;16L", "I;16N")
 """Modes of 16-bit grey images (scans, X-rays), which Pillow would clip at 255 and so turn white."""
 WIDENED = ("PPM", "PNG")
@@ -34,7 +38,11 @@ def upright(opened: Image.Image, reduced: int = 1) -> Image.Image:
         image = opened if opened.mode == "RGB" else opened.convert("RGB")
     if reduced > 1:
         image = image.reduce(reduced)
-    return image if turn is None else image.transpose(turn)
+    if turn is None:
+        return image
+    from PIL.Image import Transpose
+
+    return image.transpose(Transpose[turn])
 
 
 def upright_size(opened: Image.Image) -> tuple[int, int]:

@@ -24,13 +24,20 @@ LIGHT_PRECISIONS = ("auto", "int8", "float32")
 
 
 def load_matcher(
-    model: Model = "bundled", device: str = "auto", workers: int = 0, precision: str = "auto"
+    model: Model = "bundled",
+    device: str = "auto",
+    workers: int = 0,
+    precision: str = "auto",
+    *,
+    compile: bool = False,
 ) -> PhotoMatcher | LightMatcher:
     """Open a matcher: the bundled one, the folder of a trained run, or a model of transformers (`hf:FOLDER`).
 
     device: cpu, cuda, …; auto uses an accelerator if there is one.
     workers: threads that open images, 0 for one per core.
-    precision: float32, int8 (exported models), bfloat16 (others), or auto: the fastest that loses little.
+    precision: float32, int8 (exported models), bfloat16 (others), or auto: the fastest that loses little. Models of
+    transformers take float16 too, and auto is float32 for them.
+    compile: compile a model of transformers (torch.compile), which takes a minute and pays for many images.
 
     >>> import tellapart as ta
     >>> matcher = ta.load_matcher()
@@ -38,33 +45,40 @@ def load_matcher(
     >>> bool(a @ b > a @ c)
     True
     """
-    if runs_light(model, "matcher", device, precision):
+    if not compile and runs_light(model, "matcher", device, precision):
         from tellapart.inference.light.matching import LightMatcher
 
         return LightMatcher(open_exported(model, "matcher"), workers, precision)
     check_torch()
     from tellapart.inference.matching import load_matcher as by_torch
 
-    return by_torch(model, device, workers, precision)
+    return by_torch(model, device, workers, precision, compile=compile)
 
 
 def load_captioner(
-    model: Model = "bundled", device: str = "auto", workers: int = 0, precision: str = "auto"
+    model: Model = "bundled",
+    device: str = "auto",
+    workers: int = 0,
+    precision: str = "auto",
+    *,
+    compile: bool = False,
 ) -> PhotoCaptioner | LightCaptioner:
     """Open a captioner: the bundled one, the folder of a trained run, or a model of transformers (`hf:FOLDER`).
 
     device: cpu, cuda, …; auto uses an accelerator if there is one.
     workers: threads that open images, 0 for one per core.
-    precision: float32, int8 (exported models), bfloat16 (others), or auto: the fastest that loses little.
+    precision: float32, int8 (exported models), bfloat16 (others), or auto: the fastest that loses little. Models of
+    transformers take float16 too, and auto is float32 for them.
+    compile: compile a model of transformers (torch.compile), which takes a minute and pays for many images.
     """
-    if runs_light(model, "captioner", device, precision):
+    if not compile and runs_light(model, "captioner", device, precision):
         from tellapart.inference.light.captioning import LightCaptioner
 
         return LightCaptioner(open_exported(model, "captioner"), workers, precision)
     check_torch()
     from tellapart.inference.captioning import load_captioner as by_torch
 
-    return by_torch(model, device, workers, precision)
+    return by_torch(model, device, workers, precision, compile=compile)
 
 
 def runs_light(model: Model, name: Name, device: str, precision: str) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tellapart.core.errors import InputError
-from tellapart.images.own_processor import OwnProcessor, open_processor
 from tellapart.models.hub.source import model_folder, open_tokenizer, read_config
 from tellapart.text.model_tokenizer import TokenizerVocabulary
+
+if TYPE_CHECKING:
+    from tellapart.images.own_processor import OwnProcessor
 
 FOLDER = "hub"
 """In a run folder: configuration, tokenizer and image processor of the model that the run began with."""
@@ -48,6 +50,8 @@ def _opened(folder: str, changed: int) -> OwnReading:
     config = read_config(folder)
     text = getattr(config, "text_config", None) or getattr(config, "decoder", None) or config
     vocabulary = TokenizerVocabulary(open_tokenizer(folder), int(getattr(text, "vocab_size", 0) or 0))
+    from tellapart.images.own_processor import open_processor  # needs Pillow
+
     return OwnReading(vocabulary, open_processor(folder))
 
 
