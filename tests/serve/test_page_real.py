@@ -89,3 +89,4 @@ def save(page: Page, file: Path) -> None:
     with Image.open(io.BytesIO(page.browser.get_screenshot_as_png())) as shot:
         shot.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
     assert file.stat().st_size < 300_000
+    assert file.stat().st_size < 300_000

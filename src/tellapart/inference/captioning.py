@@ -18,7 +18,7 @@ from tellapart.images.opening import UnreadableImage
 from tellapart.images.sources import ImageInput, as_images, name_of
 from tellapart.inference.against import CaptionedBatch, Neighbourhood, Readers
 from tellapart.inference.attention import CaptionAttention, attention_of_caption, pointing_attention
-from tellapart.inference.caption import Caption, Difference
+from tellapart.inference.caption import Caption
 from tellapart.inference.caption_generator import (
     BEAM,
     NEIGHBOURS,
@@ -30,6 +30,7 @@ from tellapart.inference.caption_generator import (
 from tellapart.inference.caption_settings import CaptionSettings, MatcherOrRun, OtherImages
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import serves
+from tellapart.inference.generated import caption_of
 from tellapart.inference.judge import Judge, open_judge
 from tellapart.inference.own_extractor import OwnExtractor, compiled, has_own_processor, prepared
 from tellapart.runs.bundled import MODELS, is_bundled, run_name
@@ -190,23 +191,8 @@ class PhotoCaptioner:
     def _caption(self, batch: CaptionedBatch, row: int, image: str | None, attention: bool) -> Caption:
         captions, names = batch.captions, batch.neighbours[row] if batch.neighbours else ()
         assert batch.images is not None and captions is not None
-        differing = captions.differing[row] if captions.differing else {}
-        return Caption(
-            captions.texts[row],
-            captions.log_probability[row],
-            image,
-            captions.likeliest[row] if captions.likeliest else None,
-            captions.posterior[row] if captions.posterior else None,
-            distinct=captions.distinct[row] if captions.distinct else None,
-            differences=tuple(
-                Difference(word, tuple(names[place] for place in places)) for word, places in differing.items()
-            ),
-            neighbours=tuple(names),
-            confused_with=tuple(names[place] for place in captions.confused[row]) if captions.confused else (),
-            confidence=captions.confidence[row] if captions.confidence else None,
-            sure=captions.sure[row] if captions.sure else None,
-            attention=self._attention(captions, batch.images, row) if attention else None,
-        )
+        attended = self._attention(captions, batch.images, row) if attention else None
+        return caption_of(captions, row, names, image, attended)
 
     def _attention(self, captions: GeneratedCaptions, images: Images, row: int) -> CaptionAttention:
         found = attention_of_caption(captions.decoded, images, row, self.generator.run.vocabulary)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tellapart.inference.caption import Caption, Difference
+from tellapart.inference.caption_attention import CaptionAttention
 from tellapart.inference.confidence import against_look_alikes, confidences
 from tellapart.inference.judging import Encodings, Judging
 from tellapart.inference.light.decoded import Captions
@@ -60,3 +63,30 @@ def new_words(text: str, plain: str, neighbours: list[int], confused: list[int])
     others = [place for place in neighbours if place not in confused]
     new = dict.fromkeys(word for word in content_words(text.split()) if word not in plain.split())
     return {word: others for word in new} if others else {}
+
+
+def caption_of(
+    captions: GeneratedCaptions,
+    row: int,
+    neighbours: Sequence[str | None],
+    image: str | None,
+    attention: CaptionAttention | None = None,
+) -> Caption:
+    """One of the captions as users get it. neighbours: names of the images that it was compared with."""
+    differing = captions.differing[row] if captions.differing else {}
+    return Caption(
+        captions.texts[row],
+        captions.log_probability[row],
+        image,
+        captions.likeliest[row] if captions.likeliest else None,
+        captions.posterior[row] if captions.posterior else None,
+        distinct=captions.distinct[row] if captions.distinct else None,
+        differences=tuple(
+            Difference(word, tuple(neighbours[place] for place in places)) for word, places in differing.items()
+        ),
+        neighbours=tuple(neighbours),
+        confused_with=tuple(neighbours[place] for place in captions.confused[row]) if captions.confused else (),
+        confidence=captions.confidence[row] if captions.confidence else None,
+        sure=captions.sure[row] if captions.sure else None,
+        attention=attention,
+    )

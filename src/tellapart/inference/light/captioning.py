@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import overload
 
@@ -13,10 +12,10 @@ from tellapart.core.progress import Progress
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.sources import ImageInput, as_images, name_of
 from tellapart.inference.apart import captions_apart
-from tellapart.inference.caption import Caption, Difference
+from tellapart.inference.caption import Caption
 from tellapart.inference.caption_attention import CaptionAttention, attention_of_words
 from tellapart.inference.caption_settings import NEIGHBOURS, CaptionSettings, MatcherOrRun, OtherImages
-from tellapart.inference.generated import BEAM, GUIDED_BEAM, GeneratedCaptions, with_confidence
+from tellapart.inference.generated import BEAM, GUIDED_BEAM, GeneratedCaptions, caption_of, with_confidence
 from tellapart.inference.judging import Surroundings, Vectors
 from tellapart.inference.light.against import LightBatch, LightNeighbourhood
 from tellapart.inference.light.exported_run import ExportedRun, is_exported, open_exported
@@ -167,10 +166,9 @@ class LightCaptioner:
             }
             for row, place in enumerate(batch.places):
                 assert batch.captions is not None
-                found = one_caption(batch, row, name_of(given[place]))
-                results[place] = (
-                    replace(found, attention=self.attention_of(batch.captions, row)) if attention else found
-                )
+                names = batch.neighbours[row] if batch.neighbours else ()
+                attended = self.attention_of(batch.captions, row) if attention else None
+                results[place] = caption_of(batch.captions, row, names, name_of(given[place]), attended)
             yield from (results[place] for place in sorted(results))
 
     def _by_torch(
@@ -188,25 +186,3 @@ def as_light(matcher: MatcherOrRun) -> LightMatcher | None:
     if isinstance(matcher, str) and is_exported(matcher, "matcher"):
         return LightMatcher(open_exported(matcher, "matcher"))
     return None
-
-
-def one_caption(batch: LightBatch, row: int, image: str | None) -> Caption:
-    """A caption of a batch as users get it, without its attention."""
-    captions, names = batch.captions, batch.neighbours[row] if batch.neighbours else ()
-    assert captions is not None
-    differing = captions.differing[row] if captions.differing else {}
-    return Caption(
-        captions.texts[row],
-        captions.log_probability[row],
-        image,
-        captions.likeliest[row] if captions.likeliest else None,
-        captions.posterior[row] if captions.posterior else None,
-        distinct=captions.distinct[row] if captions.distinct else None,
-        differences=tuple(
-            Difference(word, tuple(names[place] for place in places)) for word, places in differing.items()
-        ),
-        neighbours=tuple(names),
-        confused_with=tuple(names[place] for place in captions.confused[row]) if captions.confused else (),
-        confidence=captions.confidence[row] if captions.confidence else None,
-        sure=captions.sure[row] if captions.sure else None,
-    )
