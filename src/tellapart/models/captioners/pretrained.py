@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +11,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.types import Forced, Images, State, Step
 from tellapart.models.captioners.teacher_forcing import HiddenSequence
 from tellapart.models.hub.decoders import FAMILIES, Read, patch_boxes, patches
-from tellapart.models.hub.reading import OwnReading, open_reading
+from tellapart.models.hub.reading import HubModel
 from tellapart.models.hub.source import open_weights, read_config, transformers
 from tellapart.models.inputs import ModelInputs
 from tellapart.text.model_tokenizer import SHIFT
@@ -128,7 +127,7 @@ class PretrainedCaptionerModel(nn.Module):
 
 
 @dataclass(frozen=True)
-class PretrainedCaptioner:
+class PretrainedCaptioner(HubModel):
     """A captioner of `transformers` (BLIP, GIT, VisionEncoderDecoder), over its own tokenizer's pieces."""
 
     source: str = "Salesforce/blip-image-captioning-base"
@@ -137,13 +136,3 @@ class PretrainedCaptioner:
     def build(self, inputs: ModelInputs) -> PretrainedCaptionerModel:
         """The model, with random or pretrained weights."""
         return PretrainedCaptionerModel(self, inputs)
-
-    def reading(self, inputs: ModelInputs | None = None) -> OwnReading:
-        """The model's own tokenizer and image processor."""
-        assets = None if inputs is None else inputs.assets
-        return open_reading(str(assets or self.source))
-
-    def configuration(self, inputs: ModelInputs | None = None) -> Any:
-        """The model's configuration of transformers."""
-        assets = None if inputs is None else inputs.assets
-        return read_config(str(assets or self.source))

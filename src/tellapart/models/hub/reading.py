@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tellapart.core.errors import InputError
 from tellapart.models.hub.source import model_folder, open_tokenizer, read_config
+from tellapart.models.inputs import ModelInputs
 from tellapart.text.model_tokenizer import TokenizerVocabulary
 
 if TYPE_CHECKING:
@@ -36,6 +37,23 @@ class OwnReading:
         self.vocabulary.tokenizer.save_pretrained(str(folder))
         if self.processor is not None:
             self.processor.save(folder)
+
+
+class HubModel:
+    """Settings of a model of `transformers`: where it comes from decides how it reads."""
+
+    source: str
+    """Folder or hub name."""
+
+    def reading(self, inputs: ModelInputs | None = None) -> OwnReading:
+        """The model's own tokenizer and image processor."""
+        assets = None if inputs is None else inputs.assets
+        return open_reading(str(assets or self.source))
+
+    def configuration(self, inputs: ModelInputs | None = None) -> Any:
+        """The model's configuration of transformers."""
+        assets = None if inputs is None else inputs.assets
+        return read_config(str(assets or self.source))
 
 
 def open_reading(source: str) -> OwnReading:

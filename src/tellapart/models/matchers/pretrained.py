@@ -13,7 +13,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.types import Encoded, Images, Texts
 from tellapart.data.sampling import LATER
 from tellapart.models.hub.pieces import as_pieces
-from tellapart.models.hub.reading import OwnReading, open_reading
+from tellapart.models.hub.reading import HubModel, OwnReading
 from tellapart.models.hub.source import open_weights, read_config, role_of, transformers
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.layers.convse_heads import convse_heads
@@ -157,7 +157,7 @@ def open_dual_encoder(source: str, pretrained: bool) -> Any:
 
 
 @dataclass(frozen=True)
-class Pretrained:
+class Pretrained(HubModel):
     """A dual encoder of `transformers` (CLIP, SigLIP, ALIGN, Chinese-CLIP); freeze a side with the prefix
     model.vision_model or model.text_model."""
 
@@ -175,16 +175,6 @@ class Pretrained:
     def build(self, inputs: ModelInputs) -> PretrainedModel:
         """The model, with random or pretrained weights."""
         return PretrainedModel(self, inputs)
-
-    def reading(self, inputs: ModelInputs | None = None) -> OwnReading:
-        """The model's own tokenizer and image processor."""
-        assets = None if inputs is None else inputs.assets
-        return open_reading(str(assets or self.source))
-
-    def configuration(self, inputs: ModelInputs | None = None) -> Any:
-        """The model's configuration of transformers."""
-        assets = None if inputs is None else inputs.assets
-        return read_config(str(assets or self.source))
 
 
 def size_of(reading: OwnReading, config: Mapping[str, Any] | Any) -> int:
