@@ -4,6 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DOCS   := $(VENV)/.installed-docs
+# Tests in two processes; a file's tests stay together, since they share what they set up.
+AT_ONCE ?= -n 2 --dist loadfile
 
 .PHONY: demo page test quick torture format lint types bench docs pages results screenshots dist clean
 
@@ -21,10 +23,10 @@ page: $(STAMP)
 	$(BIN)/tellapart serve demo-out/photos.index
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(AT_ONCE)
 
 quick: $(STAMP)
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(AT_ONCE) -m "not slow"
 
 format: $(STAMP)
 	$(BIN)/ruff format src tests benchmarks

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # several processes share the cores
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from tiny_pack import make_tiny_pack
 
 SHARED_DATA = Path(os.environ.get("TELLAPART_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
