@@ -23,6 +23,7 @@ from tellapart.models.inputs import ModelInputs
 from tellapart.objectives.concept_gan import ConceptGan, discounted
 from tellapart.objectives.concepts_to_sentence import ConceptsToSentence
 from tellapart.objectives.context import Context
+from tellapart.objectives.noised_sentences import noised
 from tellapart.objectives.pseudo_captions import PseudoCaptions
 from tellapart.objectives.r2m_parts import SquaredDistance, greedy_captions
 from tellapart.objectives.visual_alignment import VisualAlignment
@@ -183,29 +184,67 @@ def test_concept_reward_by_hand(context: Context) -> None:
     assert not objective.concept_rewards(tokens, torch.zeros_like(concepts), images.columns[IMAGE_SCORES]).any()
 
 
-def test_returns_add_up_the_three_rewards_as_a_loop_does(context: Context) -> None:
-    """ln D(word) + 10 x the concept's score, discounted from here on, and - 0.2 ||v - v'||^2 at every word; 0 after
-    END."""
+@pytest.mark.parametrize("equal", [False, True])
+def test_advantages_add_up_the_three_rewards_as_a_loop_does(equal: bool, context: Context) -> None:
+    """ln D(word) + 10 x the concept's score, discounted from here on, and - 0.2 ||v - v'||^2 at every word, less the
+    same of the greedy caption: as far as the sampled caption goes, or as far as its own words go."""
     torch.manual_seed(0)
     model = SMALL.build(context.inputs).eval()
-    objective = ConceptGan(critic_width=16).build(model, context).eval()
-    images = context.batches.images(np.asarray([0, 1]))
-    concepts, scores = images.columns[IMAGE_CONCEPTS].long(), images.columns[IMAGE_SCORES]
+    objective = ConceptGan(critic_width=16, clip=1e9, equal_lengths=equal).build(model, context).eval()
+    found = context.batches.images(np.asarray([0, 1]))
+    concepts, scores = found.columns[IMAGE_CONCEPTS].long(), found.columns[IMAGE_SCORES]
     ids = context.pack.vocabulary.ids
-    tokens = torch.tensor([[ids["a"], ids["man"], ids["horse"], 2], [ids["two"], ids["dogs"], 2, 0]])
+    drawn = torch.tensor([[ids["a"], ids["man"], ids["horse"], 2], [ids["two"], ids["dogs"], 2, 0]])
+    greedy_said = torch.tensor([[ids["man"], 2, 0, 0, 0], [ids["a"], ids["two"], ids["dogs"], ids["a"], 2]])
+    named = [{1: 0.8, 2: 0.9}, {1: 0.9}], [{0: 0.8}, {2: 0.9}]  # man is a person, dogs are a dog
     with torch.no_grad():
         vectors = model.encode(concepts)
-        logits, gist = objective.critic(tokens)
-        found = objective.returns(tokens, concepts, scores, vectors)
-    named = [{1: 0.8, 2: 0.9}, {1: 0.9}]  # man is a person, dogs are a dog
-    for row, length in enumerate((4, 3)):
-        rebuilt = -0.2 * float((vectors[row] - gist[row]).pow(2).sum())
-        later = 0.0
-        for time in reversed(range(length)):
-            human = float(logits[row, time].sigmoid().log())
-            later = human + 10.0 * named[row].get(time, 0.0) + 0.9 * later
-            assert float(found[row, time]) == pytest.approx(later + rebuilt, abs=1e-4)
-    assert found[1, 3] == 0
+        advantage = objective.advantages(drawn, greedy_said, concepts, scores, vectors)
+        judged = [objective.critic(tokens) for tokens in (drawn, greedy_said)]
+        bias = float(objective.critic.judge.bias.sigmoid().log())
+    for row in range(2):
+        length = int((drawn[row] != 0).sum())
+        own = int((greedy_said[row] != 0).sum())
+        values = []
+        for which, (logits, gist), last in ((0, judged[0], length), (1, judged[1], length if equal else own)):
+            rebuilt, later, sums = -0.2 * float((vectors[row] - gist[row]).pow(2).sum()), 0.0, {}
+            for time in reversed(range(last)):
+                written = which == 0 or time < own
+                human = float(logits[row, time].sigmoid().log()) if written else bias
+                later = human + 10.0 * named[which][row].get(time, 0.0) + 0.9 * later
+                sums[time] = later + rebuilt
+            values.append(sums)
+        for time in range(length):
+            expected = values[0][time] - values[1].get(time, 0.0)
+            assert float(advantage[row, time]) == pytest.approx(expected, abs=1e-4), (row, time)
+
+
+def test_ending_early_is_no_escape_from_the_critic(context: Context) -> None:
+    """By hand, with ln D = -3 at every word and no reconstruction. Image 0 shows a person (0.8). The greedy caption is
+    "man a a a a END", the sampled one "man END". Both name the person at once.
+
+    Compared whole, END is worth -3 against -3 (1 + 0.9 + ... + 0.9^4) = -12.285: +9.285, clipped to 5. Compared over
+    two words it is worth -3 against -3: nothing. And with a longer sample than the greedy caption, no word costs."""
+    found = context.batches.images(np.asarray([0]))
+    concepts, scores = found.columns[IMAGE_CONCEPTS].long(), found.columns[IMAGE_SCORES]
+    ids = context.pack.vocabulary.ids
+    short, long = [ids["man"], 2, 0, 0, 0, 0], [ids["man"], *[ids["a"]] * 4, 2]
+    model = SMALL.build(context.inputs).eval()
+    worth = {}
+    for equal in (False, True):
+        config = ConceptGan(image_weight=0.0, every_mention=False, critic_width=16, equal_lengths=equal)
+        objective = config.build(model, context).eval()
+        with torch.no_grad():
+            objective.critic.judge.weight.zero_()
+            objective.critic.judge.bias.fill_(-float(np.log(np.exp(3.0) - 1)))  # ln sigmoid = -3
+            for drawn, likeliest in ((short, long), (long, short)):
+                tokens = torch.tensor([drawn])[:, : 2 if drawn is short else 6], torch.tensor([likeliest])
+                vectors = torch.zeros(1, model.width)
+                worth[equal, drawn is short] = objective.advantages(*tokens, concepts, scores, vectors)[0].tolist()
+    assert worth[False, True] == pytest.approx([5.0, 5.0])
+    assert worth[True, True] == pytest.approx([0.0, 0.0], abs=1e-4)
+    assert worth[False, False][1:] == pytest.approx([-5.0] * 3 + [-5.0, -3.0], abs=1e-4)
+    assert worth[True, False] == pytest.approx([0.0] * 6, abs=1e-4)
 
 
 def test_policy_equals_a_loop_over_drawn_words(context: Context) -> None:
@@ -364,25 +403,85 @@ def test_the_critic_learns_first(context: Context) -> None:
     assert model.predict.weight.grad.any()
 
 
-def test_validation_of_rewards_is_the_reward_per_word(context: Context) -> None:
-    """Deterministic, without a step counted, and less for a captioner that earns more."""
+@pytest.mark.parametrize("equal", [False, True])
+def test_validation_of_rewards_is_a_loop_over_greedy_captions(equal: bool, context: Context) -> None:
+    """Deterministic, without a step counted. All rewards per word; or ln D per word, plus the named share of the
+    scores, less the distance, which one-word captions do not win."""
     torch.manual_seed(0)
-    objective = ConceptGan(critic_width=16, longest=6).build(SMALL.build(context.inputs), context).eval()
+    config = ConceptGan(critic_width=16, longest=6, equal_lengths=equal)
+    objective = config.build(SMALL.build(context.inputs), context).eval()
     first, second = objective(images(context)), objective(images(context))
     assert torch.equal(first["loss"], second["loss"]) and int(objective.steps) == 0
     batch = images(context)
     concepts, scores = objective.concepts_and_scores(batch.images)
     vectors = objective.model.encode(concepts)
     said = greedy_captions(objective.model, vectors, batch.images, 6)[:, 1:]
-    total = 0.0
+    human, named, distance = 0.0, 0.0, 0.0
     with torch.no_grad():
         logits, gist = objective.critic(said)
         paid = objective.concept_rewards(said, concepts, scores)
         for row in range(6):
             for time in range(int((said[row] != 0).sum())):
-                total += float(logits[row, time].sigmoid().log()) + 10 * float(paid[row, time])
-            total -= 0.2 * float((vectors[row] - gist[row]).pow(2).sum())
-    assert first["loss"].item() == pytest.approx(-total / int((said != 0).sum()), rel=1e-4)
+                human += float(logits[row, time].sigmoid().log())
+                named += float(paid[row, time])
+            distance += 0.2 * float((vectors[row] - gist[row]).pow(2).sum())
+    words = int((said != 0).sum())
+    total = float(scores[concepts != 0].sum())
+    expected = human / words + named / total - distance / 6 if equal else (human + 10 * named - distance) / words
+    assert first["loss"].item() == pytest.approx(-expected, rel=1e-4)
+    assert first["words"].item() == pytest.approx(words / 6 - 1)
+
+
+def test_selection_does_not_favour_one_word(context: Context) -> None:
+    """A critic that finds all words equally human, and captions that name the same: the short one wins per word
+    and wins nothing by means."""
+    found = images(context)
+    ids = context.pack.vocabulary.ids
+    model = SMALL.build(context.inputs)
+    losses = {}
+    for equal in (False, True):
+        config = ConceptGan(image_weight=0.0, every_mention=False, critic_width=16, equal_lengths=equal)
+        objective = config.build(model, context).eval()
+        torch.nn.init.zeros_(objective.critic.judge.weight)
+        for words in (1, 4):
+            said = [ids["man"], *[ids["a"]] * (words - 1), 2]
+            with pytest.MonkeyPatch.context() as patch:
+                given = torch.tensor([[1, *said]] * len(found.images))
+                patch.setattr("tellapart.objectives.concept_gan.greedy_captions", lambda *_, given=given: given)
+                losses[equal, words] = objective(found)["loss"].item()
+    assert losses[False, 1] < losses[False, 4] - 0.3
+    assert losses[True, 1] == pytest.approx(losses[True, 4], abs=1e-5)
+
+
+def test_noised_sentences_keep_their_words_near_their_places() -> None:
+    """No word moves by more than three places, END is last, about a tenth is left out; without noise nothing
+    changes."""
+    torch.manual_seed(0)
+    sentence = torch.tensor([[*range(10, 22), 2, 0], [30, 31, 2, *[0] * 11]])
+    assert torch.equal(noised(sentence, places=0.0, dropped=0.0), sentence)
+    moved = torch.stack([noised(sentence, dropped=0.0) for _ in range(200)])  # [200, 2, 14]
+    assert (moved.sort(2).values == sentence.sort(1).values).all()
+    assert (moved[:, 0, 12] == 2).all() and (moved[:, 0, 13] == 0).all() and (moved[:, 1, 2] == 2).all()
+    distance = (moved[:, 0, :12] - torch.arange(10, 22)).abs()
+    assert 2 <= int(distance.max()) <= 3
+    left = torch.stack([noised(sentence) for _ in range(200)])
+    for row in left.flatten(0, 1).tolist():
+        assert row.count(2) == 1 and not any(row[row.index(2) + 1 :])
+    assert float((left[:, 0] > 2).sum()) / 2400 == pytest.approx(0.9, abs=0.03)
+
+
+def test_the_captioner_alone_learns_to_repeat_noised_sentences(context: Context) -> None:
+    """The critic's vectors of sentences are what they are; without noise, as before, the critic learns to help."""
+    batch = images(context)
+    for noisy in (False, True):
+        torch.manual_seed(0)
+        model = SMALL.build(context.inputs)
+        config = ConceptGan(critic_width=16, longest=6, image_weight=0.0, noisy_sentences=noisy)
+        objective = config.build(model, context).train()
+        objective(batch)["loss"].backward()
+        learned = objective.critic.gist.weight.grad
+        assert (learned is None or not learned.any()) == noisy
+        assert model.predict.weight.grad.any()
 
 
 def test_an_image_captioner_learns_what_concepts_lead_to(context: Context) -> None:

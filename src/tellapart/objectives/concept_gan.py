@@ -29,6 +29,7 @@ from tellapart.models.decoding.constraints import NEVER_GENERATED
 from tellapart.models.layers.concept_encoder import shuffled
 from tellapart.models.layers.sentence_critic import SentenceCritic
 from tellapart.objectives.context import Context
+from tellapart.objectives.noised_sentences import noised
 from tellapart.objectives.r2m_parts import StartedCaptioner, check_r2m, concept_column, greedy_captions
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.vocabulary import END, PAD, Vocabulary
@@ -57,6 +58,15 @@ class ConceptGan:
     mention of a concept alone."""
     critic_first: int = field(default=0, metadata=LATER)
     """Steps in which only the critic learns, before its rewards teach the captioner."""
+    equal_lengths: bool = field(default=False, metadata=LATER)
+    """True, as released: the greedy caption's rewards count for as many words as the sampled caption has, and
+    validation takes means over words and concepts. False: whole captions are compared. Since log D is negative, every
+    word costs, and the caption that names one concept and ends wins."""
+    noisy_sentences: bool = field(default=False, metadata=LATER)
+    """True, as released: the captioner reconstructs a sentence from the vector of a shuffled sentence with words left
+    out, and the critic does not learn from that. False: the sentence itself, and both learn."""
+    critic_dropout: float = field(default=0.0, metadata=LATER)
+    """Dropout of the critic's word vectors and LSTM outputs; released: 0.2."""
 
     def build(self, model: nn.Module, context: Context) -> ConceptGanObjective:
         """The objective that trains `model`."""
@@ -88,27 +98,38 @@ class ConceptGanObjective(nn.Module):
     ) -> None:
         super().__init__()
         self.config, self.model = config, model
-        self.critic = SentenceCritic(words, model.width, config.critic_width)
+        self.critic = SentenceCritic(words, model.width, config.critic_width, config.critic_dropout)
         self.loss = WordCrossEntropy()
         self.sentences, self.batches = sentences, context.batches
         self.register_buffer("concept_of", concept_of)
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
-        """The loss and values to log. In eval mode the loss is minus the mean reward per word of greedy captions, which
-        can select an epoch; the loss of training cannot."""
+        """The loss and values to log. In eval mode the loss is minus the reward of greedy captions, which can select an
+        epoch; the loss of training cannot."""
         return self.training_values(batch) if self.training else self.validation_values(batch)
 
     @torch.no_grad()
     def validation_values(self, batch: Batch) -> dict[str, Tensor]:
-        """Minus the reward per word of greedy captions, and concepts named per caption."""
+        """Minus the reward of greedy captions, concepts named per caption, and words per caption.
+
+        With `equal_lengths` the reward is the mean log D per word, plus the named share of the detector's scores, less
+        the weighted distance of reconstruction, so that no length is favoured. Without it, all rewards per word.
+        """
         images = batch.images
         concepts, scores = self.concepts_and_scores(images)
         vectors = self.vectors(images, concepts)
         tokens = greedy_captions(self.model, vectors, images, self.config.longest)[:, 1:]
-        rewards = self.rewards(tokens, concepts, scores, vectors)
-        named = self.concept_rewards(tokens, concepts, scores).sum(1).mean()
-        return {"loss": -rewards.sum() / (tokens != PAD).sum(), "concepts": named}
+        words, distance = self.word_and_caption_rewards(tokens, concepts, scores, vectors)
+        named = self.concept_rewards(tokens, concepts, scores).sum(1)  # [I]
+        count = (tokens != PAD).sum()
+        if self.config.equal_lengths:
+            human = (words.sum() - self.config.concept_weight * named.sum()) / count
+            share = named.sum() / (scores * (concepts != PAD)).sum().clamp(min=1e-6)
+            loss = -(human + share + distance.mean())
+        else:
+            loss = -(words.sum() + distance.sum()) / count
+        return {"loss": loss, "concepts": named.mean(), "words": count / len(tokens) - 1.0}
 
     def concepts_and_scores(self, images: Images) -> tuple[Tensor, Tensor]:
         """Concepts [I, k] of images and the detector's scores of them [I, k]."""
@@ -131,14 +152,13 @@ class ConceptGanObjective(nn.Module):
             start = self.model.begin(vectors)
             drawn = sample(StartedCaptioner(self.model, start), images, max_words=self.config.longest).tokens  # type: ignore[arg-type]
             likeliest = greedy_captions(self.model, vectors, images, self.config.longest)[:, 1:]
-            sampled_returns = self.returns(drawn, concepts, scores, vectors)  # [I, T]
-            greedy_returns = self.returns(likeliest, concepts, scores, vectors)  # self-critical baseline
-            steps = max(sampled_returns.shape[1], greedy_returns.shape[1])
-            advantage = _pad_steps(sampled_returns, steps) - _pad_steps(greedy_returns, steps)
-            advantage = advantage[:, : drawn.shape[1]].clamp(-self.config.clip, self.config.clip)
+            advantage = self.advantages(drawn, likeliest, concepts, scores, vectors)  # [I, T]
         policy = self.policy(vectors, drawn, advantage)
         texts = self.corpus_sentences(len(images))
         adversary, rebuilding, gist = self.critic_losses(drawn, texts.tokens[:, 1:], vectors.detach())
+        if self.config.noisy_sentences:
+            with torch.no_grad():
+                gist = self.critic(noised(texts.tokens[:, 1:]))[1]
         again = predictions_from_state(self.model, self.model.begin(gist), texts.tokens)
         repeating = self.loss(again.logits, again.targets)
         # Multiplied by zero, not skipped: with several processes every parameter needs a gradient.
@@ -153,6 +173,7 @@ class ConceptGanObjective(nn.Module):
             "repeating": repeating.detach(),
             "rebuilding": rebuilding.detach(),
             "concepts": named,
+            "words": (drawn != PAD).sum() / len(drawn) - 1.0,
         }
 
     def corpus_sentences(self, count: int) -> Texts:
@@ -168,24 +189,32 @@ class ConceptGanObjective(nn.Module):
             hits = hits & (hits.cumsum(1) == 1)
         return (hits * scores.unsqueeze(1)).amax(2)
 
-    def returns(self, tokens: Tensor, concepts: Tensor, scores: Tensor, vectors: Tensor) -> Tensor:
-        """The discounted sum of this and later words' rewards, plus the caption's reconstruction reward [I, T]."""
-        words, reconstruction = self.word_and_caption_rewards(tokens, concepts, scores, vectors)
-        return (discounted(words, self.config.discount) + reconstruction) * (tokens != PAD)
-
-    def rewards(self, tokens: Tensor, concepts: Tensor, scores: Tensor, vectors: Tensor) -> Tensor:
-        """The sum of all rewards of each caption [I]."""
-        words, reconstruction = self.word_and_caption_rewards(tokens, concepts, scores, vectors)
-        return words.sum(1) + reconstruction.squeeze(1)
+    def advantages(self, drawn: Tensor, likeliest: Tensor, concepts: Tensor, scores: Tensor, vectors: Tensor) -> Tensor:
+        """Sum over s >= t of discount^(s - t) (r_s - b_s), plus the difference of the reconstruction rewards, clipped
+        [I, T]; r are the rewards of the words of sampled captions [I, T], b those of greedy captions [I, T']."""
+        words, distance = self.word_and_caption_rewards(drawn, concepts, scores, vectors)
+        steps = max(drawn.shape[1], likeliest.shape[1])
+        own = functional.pad(likeliest, (0, steps - likeliest.shape[1]), value=PAD)
+        sampled = functional.pad(drawn, (0, steps - drawn.shape[1]), value=PAD)
+        counted = (sampled if self.config.equal_lengths else own) != PAD
+        greedy_words, greedy_distance = self.word_and_caption_rewards(own, concepts, scores, vectors, counted)
+        discount = self.config.discount
+        ahead = discounted(_pad_steps(words, steps), discount) - discounted(greedy_words, discount)
+        # Without `equal_lengths`, a greedy caption has no reward where it has no words.
+        both = greedy_distance * counted
+        advantage = (ahead + distance - both)[:, : drawn.shape[1]]
+        return advantage.clamp(-self.config.clip, self.config.clip)
 
     def word_and_caption_rewards(
-        self, tokens: Tensor, concepts: Tensor, scores: Tensor, vectors: Tensor
+        self, tokens: Tensor, concepts: Tensor, scores: Tensor, vectors: Tensor, counted: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Adversarial and concept rewards of words [I, T], 0 for padding, and the reconstruction reward [I, 1]."""
+        """Adversarial and concept rewards of words [I, T], 0 where they are not `counted` (default: the caption's
+        words), and the reconstruction reward [I, 1]."""
+        counted = tokens != PAD if counted is None else counted
         logits, gist = self.critic(tokens)
         named = self.config.concept_weight * self.concept_rewards(tokens, concepts, scores)
         reconstruction = -self.config.image_weight * (vectors - gist).pow(2).sum(1, keepdim=True)
-        return (functional.logsigmoid(logits) + named) * (tokens != PAD), reconstruction
+        return (functional.logsigmoid(logits) + named) * counted, reconstruction
 
     def policy(self, vectors: Tensor, drawn: Tensor, advantage: Tensor) -> Tensor:
         """REINFORCE: minus the mean over words of advantage times log-probability, a scalar."""

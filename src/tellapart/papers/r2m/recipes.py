@@ -227,9 +227,11 @@ UC_GAN_STAGES = (
     Stage(
         name="rewards",
         start="pseudo",
-        objective=ConceptGan(every_mention=False, critic_first=500),
+        objective=ConceptGan(
+            every_mention=False, critic_first=500, equal_lengths=True, noisy_sentences=True, critic_dropout=0.2
+        ),
         sampling=Sampling(batch=BATCH, what="images", columns=(*COLUMNS, IMAGE_SCORES), longest=LONGEST, steps=50),
-        optimiser=Optimiser(lr=1e-4),
+        optimiser=Optimiser(lr=1e-3, betas=(0.5, 0.999)),  # as released
         epochs=40,
         clip_norm=10.0,
         evaluation="loss",

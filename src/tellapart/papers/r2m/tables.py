@@ -78,10 +78,12 @@ TABLE1 = Table(
         "SME-GAN, published on Flickr30k with COCO sentences: BLEU-4 7.9, METEOR 13.0, ROUGE-L 32.8, CIDEr 9.9; it is "
         'not implemented here. "all steps" keeps the last weights of both image stages. "anchored" is ours: a KL term '
         "keeps the image stages close to the language of the text stages, so that each can take 200 steps at 1e-4.",
-        "UC-GAN is implemented from its paper: an LSTM that reads image features, begun with the captions that the "
-        "images' concepts lead to; the reward of a concept is paid at its first mention; the critic learns alone for "
-        "500 of 2,000 steps (the authors trained for 34 hours). The weights kept are chosen as R2M's are: by the sum "
-        "of the stage's loss on held-out images (minus the reward per word) and the loss on held-out sentences.",
+        "UC-GAN is implemented from its paper and its released code: an LSTM that reads image features, begun with the "
+        "captions that the images' concepts lead to; the reward of a concept is paid at its first mention; a sampled "
+        "caption is compared with as many words of the greedy one; the captioner also reconstructs noised sentences; "
+        "the critic learns alone for 500 of 2,000 steps (the authors trained for 34 hours). The weights kept are "
+        "chosen as R2M's are: by the sum of the stage's loss on held-out images (minus the mean of ln D over words, "
+        "the named share of the concepts' scores and the reconstruction reward) and the loss on held-out sentences.",
     ),
 )
 
