@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,6 +25,16 @@ class Embedded:
     """Probability that each caption is true; None for models that it was not calibrated for."""
     sure: list[bool] | None = None
     """Whether the confidence reaches its threshold."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the models see of some photos that are described together; an unreadable photo has a fault instead."""
+
+    places: list[int]  # [N] positions in the given list
+    vectors: np.ndarray  # [N, E] float32 of length one
+    images: Any  # [N, R, D] features for the captioner
+    faults: dict[int, str]
 
 
 class Embeds(Protocol):

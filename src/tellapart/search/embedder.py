@@ -21,7 +21,7 @@ from tellapart.inference.judge import Judge, open_judge
 from tellapart.inference.judging import Surroundings
 from tellapart.inference.matching import PhotoMatcher
 from tellapart.inference.own_extractor import OwnExtractor
-from tellapart.search.embedded import BATCH, Embedded
+from tellapart.search.embedded import BATCH, Embedded, Seen
 
 
 class Embedder:
@@ -108,11 +108,27 @@ class Embedder:
         """The vector of one image [E], or an UnreadableImage error."""
         return np.asarray(self.matcher.encode_features(self.extractor.extract_one(image))[0])
 
-    def embed_with_features(self, image: ImageInput) -> tuple[np.ndarray, Images]:
-        """The vector of one image [E], and its features [1, R, D] for the captioner (or, without one, the matcher)."""
-        images = self.extractor.extract_one(image)
-        vector = np.asarray(self.matcher.encode_features(images)[0])
-        return vector, images if self.caption_extractor is None else self.caption_extractor.extract_one(image)
+    def see(self, photos: Sequence[ImageInput]) -> Iterator[Seen]:
+        """Vectors of photos and their features for the captioner (or, without one, the matcher), few calls for many."""
+        vectors: dict[int, np.ndarray] = {}
+        for extracted in self.extractor.extract(photos, len(photos)):
+            encoded = self.matcher.encode_features(extracted.images) if extracted.places else np.zeros((0, self.width))
+            if self.caption_extractor is None:
+                yield Seen(extracted.places, encoded, extracted.images, extracted.faults)
+                continue
+            vectors |= dict(zip(extracted.places, encoded))
+            yield Seen([], encoded[:0], extracted.images, extracted.faults)
+        if self.caption_extractor is None:
+            return
+        for other in self.caption_extractor.extract(photos, len(photos)):  # may group photos in other batches
+            rows = [row for row, place in enumerate(other.places) if place in vectors]
+            places = [other.places[row] for row in rows]
+            own = np.asarray([vectors[place] for place in places], np.float32).reshape(-1, self.width)
+            yield Seen(places, own, self.select(other.images, rows), other.faults)
+
+    def select(self, images: Images, rows: Sequence[int]) -> Images:
+        """Some of the images, in the given order."""
+        return images.select(torch.tensor(rows, dtype=torch.long, device=images.features.device))
 
     def embed_texts(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of texts [C, E]."""
@@ -130,21 +146,21 @@ class Embedder:
 
     @torch.inference_mode()
     def describe_apart(
-        self, images: Images, vector: np.ndarray, among: np.ndarray, rows: np.ndarray
+        self, images: Images, vectors: np.ndarray, among: np.ndarray, neighbours: np.ndarray
     ) -> GeneratedCaptions:
-        """The caption that tells one image [E] apart from the rows [1, M] of `among` [A, E]."""
+        """Captions that tell images [I, E] apart from their neighbours [I, M], which are rows of `among` [A, E]."""
         assert self.generator is not None
         judge = open_judge(self.matcher)
-        own, others = (Encoded(torch.from_numpy(part).to(judge.device)) for part in (vector[None], among))
-        return self.generator.generate_apart(images, judge, Surroundings(own, others, rows))
+        own, others = (Encoded(torch.from_numpy(part).to(judge.device)) for part in (vectors, among))
+        return self.generator.generate_apart(images, judge, Surroundings(own, others, neighbours))
 
-    def attention_of(self, captions: GeneratedCaptions, images: Images) -> CaptionAttention | None:
-        """The attention of the first caption; None for a captioner without attention."""
+    def attention_of(self, captions: GeneratedCaptions, images: Images, row: int) -> CaptionAttention | None:
+        """The attention of caption `row` over image `row`; None for a captioner without attention."""
         assert self.generator is not None
         if not self.generator.attends:
             return None
-        found = attention_of_caption(captions.decoded, images, 0, self.generator.run.vocabulary)
-        return pointing_attention(found, images, 0, self.judge)
+        found = attention_of_caption(captions.decoded, images, row, self.generator.run.vocabulary)
+        return pointing_attention(found, images, row, self.judge)
 
     @torch.inference_mode()
     def describe(self, images: Images, vectors: np.ndarray) -> GeneratedCaptions:

@@ -12,7 +12,7 @@ from tellapart.inference.generated import BEAM, GeneratedCaptions, with_confiden
 from tellapart.inference.judging import Surroundings, Vectors
 from tellapart.inference.light.captioning import LightCaptioner
 from tellapart.inference.light.matching import LightMatcher
-from tellapart.search.embedded import BATCH, Embedded
+from tellapart.search.embedded import BATCH, Embedded, Seen
 
 
 class LightEmbedder:
@@ -50,10 +50,16 @@ class LightEmbedder:
         """The vector of one image [E], or an UnreadableImage error."""
         return np.asarray(self.matcher.encode_features(self.extractor.extract_one(image))[0])
 
-    def embed_with_features(self, image: ImageInput) -> tuple[np.ndarray, np.ndarray]:
-        """The vector of one image [E], and its cells [1, R, D]."""
-        cells = self.extractor.extract_one(image)
-        return np.asarray(self.matcher.encode_features(cells)[0]), cells
+    def see(self, photos: Sequence[ImageInput]) -> Iterator[Seen]:
+        """Vectors of photos and their cells, few calls for many."""
+        for extracted in self.extractor.extract(photos, len(photos)):
+            empty = np.zeros((0, self.width), np.float32)
+            vectors = self.matcher.encode_features(extracted.cells) if extracted.places else empty
+            yield Seen(extracted.places, vectors, extracted.cells, extracted.faults)
+
+    def select(self, cells: np.ndarray, rows: Sequence[int]) -> np.ndarray:
+        """The cells of some images, in the given order."""
+        return cells[list(rows)]
 
     def embed_texts(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of texts [C, E]."""
@@ -66,14 +72,14 @@ class LightEmbedder:
         return with_confidence(captions, self.matcher, Vectors(vectors)) if self.captioner.is_bundled else captions
 
     def describe_apart(
-        self, cells: np.ndarray, vector: np.ndarray, among: np.ndarray, rows: np.ndarray
+        self, cells: np.ndarray, vectors: np.ndarray, among: np.ndarray, neighbours: np.ndarray
     ) -> GeneratedCaptions:
-        """The caption that tells one image [E] apart from the rows [1, M] of `among` [A, E]."""
+        """Captions that tell images [I, E] apart from their neighbours [I, M], which are rows of `among` [A, E]."""
         assert self.captioner is not None
-        around = Surroundings(Vectors(vector[None]), Vectors(among), rows)
+        around = Surroundings(Vectors(vectors), Vectors(among), neighbours)
         return self.captioner.generate_apart(cells, self.matcher, around)
 
-    def attention_of(self, captions: GeneratedCaptions, cells: np.ndarray) -> CaptionAttention | None:
-        """The attention of the first caption; None for a captioner without attention."""
+    def attention_of(self, captions: GeneratedCaptions, cells: np.ndarray, row: int) -> CaptionAttention | None:
+        """The attention of caption `row`."""
         assert self.captioner is not None
-        return self.captioner.attention_of(captions, 0)
+        return self.captioner.attention_of(captions, row)

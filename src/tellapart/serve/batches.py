@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 class BatchQueue(Generic[Item, Result]):
     """Gives `work` up to `together` items at a time, one batch after another, with at most `waiting` in the queue.
 
-    `work` returns a result or an exception for each item, in order.
+    `work` returns a result or an exception for each item, in order. If it raises, each item is tried alone.
     """
 
     def __init__(
@@ -44,11 +44,7 @@ class BatchQueue(Generic[Item, Result]):
                 await self._run_batch(batch)
 
     async def _run_batch(self, batch: Sequence[tuple[Item, asyncio.Future[Result]]]) -> None:
-        results: Sequence[Result | Exception]
-        try:
-            results = await run_in_threadpool(self.work, [item for item, _ in batch])
-        except Exception as error:  # each visitor gets it, and the next batch runs
-            results = [error] * len(batch)
+        results = await run_in_threadpool(self._results, [item for item, _ in batch])
         for (_, future), result in zip(batch, results):
             if future.cancelled():
                 continue
@@ -56,3 +52,10 @@ class BatchQueue(Generic[Item, Result]):
                 future.set_exception(result)
             else:
                 future.set_result(result)
+
+    def _results(self, items: list[Item]) -> Sequence[Result | Exception]:
+        """In a thread: what `work` returns; its error concerns the item that causes it."""
+        try:
+            return self.work(items)
+        except Exception as error:
+            return [error] if len(items) == 1 else [self._results([item])[0] for item in items]

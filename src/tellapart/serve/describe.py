@@ -14,6 +14,7 @@ from tellapart.inference.caption_attention import CaptionAttention
 from tellapart.inference.generated import GeneratedCaptions
 from tellapart.inference.light.neighbours import nearest_vectors
 from tellapart.report.attention import heat_map
+from tellapart.search.embedded import Seen
 from tellapart.search.query import Found
 from tellapart.serve.library import PhotoLibrary
 from tellapart.text.visible_nouns import mark_visible_nouns
@@ -77,7 +78,7 @@ class Description:
 
 
 class Describer:
-    """Runs the models of a library on photos, with torch or without."""
+    """Runs the models of a library on a few photos at a time, with torch or without."""
 
     def __init__(self, library: PhotoLibrary, neighbours: int = 10) -> None:
         self.library, self.neighbours = library, neighbours
@@ -92,40 +93,48 @@ class Describer:
         return described
 
     def describe_all(self, photos: Sequence[Path], similar: Sequence[int]) -> list[Description | Exception]:
-        """The same for several photos; an unreadable one has its error instead."""
-        described: list[Description | Exception] = []
-        for photo, count in zip(photos, similar):
-            try:
-                described.append(self._described(photo, count))
-            except UnreadableImage as error:
-                described.append(error)
-        return described
+        """The same for several photos, in few calls of the models; an unreadable one has its error instead."""
+        described: dict[int, Description | Exception] = {}
+        for seen in self.embedder.see(photos):
+            described |= {place: UnreadableImage(f"{fault}.") for place, fault in seen.faults.items()}
+            if seen.places:
+                described |= zip(seen.places, self._described(seen, [similar[place] for place in seen.places]))
+        return [described[place] for place in range(len(photos))]
 
-    def _described(self, photo: Path, similar: int) -> Description:
-        vector, images = self.embedder.embed_with_features(photo)
-        found = self.library.nearest(vector, max(similar, self.neighbours + EXTRA_CANDIDATES))
-        if not self.embedder.has_captions:
-            return Description(None, None, found[:similar])
-        generated = self.embedder.describe(images, vector[None])
-        apart = self._distinctive(images, vector, found)
-        return Description(self._caption(generated, images, []), apart, found[:similar])
+    def _described(self, seen: Seen, similar: Sequence[int]) -> list[Description]:
+        least = self.neighbours + EXTRA_CANDIDATES
+        found = [self.library.nearest(vector, max(count, least)) for vector, count in zip(seen.vectors, similar)]
+        plain: list[Caption | None] = [None] * len(found)
+        apart = list(plain)
+        if self.embedder.has_captions:
+            generated = self.embedder.describe(seen.images, seen.vectors)
+            plain = [self._caption(generated, seen.images, row, []) for row in range(len(found))]
+            apart = self._distinctive(seen, [some[:least] for some in found])
+        return [Description(*one) for one in zip(plain, apart, [some[:count] for some, count in zip(found, similar)])]
 
-    def _distinctive(self, images: Any, vector: np.ndarray, found: list[Found]) -> Caption | None:
-        """The caption that fits the photo better than its neighbours; None if the index has no other photo.
+    def _distinctive(self, seen: Seen, candidates: list[list[Found]]) -> list[Caption | None]:
+        """The captions that fit the photos better than their neighbours; None if the index has no other photo.
 
         The index has the vectors of the neighbours, so that their files are not read. Copies are not compared with.
         """
-        candidates = found[: self.neighbours + EXTRA_CANDIDATES]
-        if not candidates:
-            return None
-        vectors = self.library.vectors([one.content for one in candidates])
-        rows = nearest_vectors(vector[None], vectors, self.neighbours)  # [1, M]
-        if not rows.shape[1]:
-            return None
-        generated = self.embedder.describe_apart(images, vector, vectors, rows)
-        return self._caption(generated, images, [candidates[row] for row in rows[0].tolist()])
+        captions: list[Caption | None] = [None] * len(candidates)
+        among = [self.library.vectors([one.content for one in some]) for some in candidates]  # [A, E] each
+        near = [
+            nearest_vectors(own[None], others, self.neighbours)[0] if len(others) else np.zeros(0, np.int64)
+            for own, others in zip(seen.vectors, among)
+        ]
+        first = np.cumsum([0, *map(len, among)])
+        for count in sorted({len(rows) for rows in near} - {0}):  # photos with as many neighbours go together
+            rows = [row for row, some in enumerate(near) if len(some) == count]
+            images = self.embedder.select(seen.images, rows)
+            neighbours = np.stack([first[row] + near[row] for row in rows])  # [I, M]
+            generated = self.embedder.describe_apart(images, seen.vectors[rows], np.concatenate(among), neighbours)
+            for place, row in enumerate(rows):
+                shown = [candidates[row][one] for one in near[row].tolist()]
+                captions[row] = self._caption(generated, images, place, shown)
+        return captions
 
-    def _caption(self, generated: GeneratedCaptions, images: Any, neighbours: list[Found], place: int = 0) -> Caption:
+    def _caption(self, generated: GeneratedCaptions, images: Any, place: int, neighbours: list[Found]) -> Caption:
         differing = generated.differing[place] if generated.differing else {}
         return Caption(
             generated.texts[place],
@@ -139,7 +148,7 @@ class Describer:
         )
 
     def _words(self, generated: GeneratedCaptions, images: Any, place: int) -> list[Word]:
-        attention: CaptionAttention | None = self.embedder.attention_of(generated, images)
+        attention: CaptionAttention | None = self.embedder.attention_of(generated, images, place)
         if attention is None:
             words = generated.texts[place].split()
             nouns = mark_visible_nouns([words])[0] if words else np.zeros(0, bool)

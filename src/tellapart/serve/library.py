@@ -134,7 +134,7 @@ class PhotoLibrary:
         found = {
             row["content"]: row["vector"] for row in self.store.having("content", photo_ids, ["content", "vector"])
         }
-        return np.asarray([found[photo_id] for photo_id in photo_ids], np.float32).reshape(len(photo_ids), -1)
+        return np.asarray([found[photo_id] for photo_id in photo_ids], np.float32).reshape(-1, self.embedder.width)
 
     def newest(self, count: int, offset: int = 0, filters: Filters | None = None) -> list[Photo]:
         """The photos taken last, newest first; photos without a date follow by the date of their file."""
