@@ -94,7 +94,6 @@ class Judge:
         return np.asarray(images.vectors.float().cpu().numpy())
 
     @torch.no_grad()
-    @torch.no_grad()
     def cell_similarity(self, images: Images, words: Sequence[str]) -> np.ndarray | None:
         """Similarity of words with each cell of one image [T, R]; None for a matcher without vectors of cells."""
         if not isinstance(self.matcher, DualEncoderModel) or self.spec.kind != "grid" or not words:

@@ -82,4 +82,5 @@ class LightEmbedder:
     def attention_of(self, captions: GeneratedCaptions, cells: np.ndarray, row: int) -> CaptionAttention | None:
         """The attention of caption `row`."""
         assert self.captioner is not None
-        return self.captioner.attention_of(captions, row)
+        judge = self.matcher if self.captioner.is_bundled else None
+        return self.captioner.attention_of(captions, row, cells[row], judge)

@@ -144,3 +144,20 @@ def test_unreadable_files_are_named(tmp_path: Path, squares: list[np.ndarray]) -
     assert isinstance(good, ta.Caption) and good.image == str(tmp_path / "good.png")
     with pytest.raises(ta.Error, match=r"broken\.jpg"):
         captioner.caption(tmp_path / "broken.jpg")
+
+
+def test_nouns_are_lit_where_torch_lights_them(
+    light: LightCaptioner, by_torch: captioning.PhotoCaptioner, squares: list[np.ndarray]
+) -> None:
+    """The page and `caption --attention` show the same attention without torch: over 18 x 18 cells."""
+    for against in (None, squares):
+        ours, theirs = (
+            [caption.attention for caption in one.caption(squares[2:], against=against, attention=True)]
+            for one in (light, by_torch)
+        )
+        assert any(True in one.nouns for one in ours if one)
+        for one, other in zip(ours, theirs, strict=True):
+            assert one is not None and other is not None and len(one.boxes) == 18 * 18
+            assert one.words == other.words and one.nouns == other.nouns
+            np.testing.assert_allclose(one.boxes, other.boxes, atol=1e-6)
+            np.testing.assert_allclose(one.weights, other.weights, atol=1e-4)

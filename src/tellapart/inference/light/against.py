@@ -34,6 +34,7 @@ class LightBatch:
     """Why each unreadable image has no caption."""
     neighbours: Sequence[Sequence[str | None]] = ()
     """Names of the images that each was compared with, most similar first."""
+    cells: np.ndarray | None = None  # [I, R, D]
 
 
 class LightNeighbourhood:
@@ -91,7 +92,7 @@ class LightNeighbourhood:
                 cells, self.judge, around, settings.beam or GUIDED_BEAM, settings.weight
             )
             names = [[self.names[one] for one in line] for line in found.tolist()]
-            yield LightBatch(places.tolist(), captions, faults, names)
+            yield LightBatch(places.tolist(), captions, faults, names, cells)
 
     def _read(self, everything: list[ImageInput], extractor: LightExtractor, progress: Progress) -> None:
         with progress.bar(len(everything), "extracting features") as advance:

@@ -24,6 +24,7 @@ from tellapart.inference.light.matching import LightMatcher
 from tellapart.inference.light.searches import ExportedSearches
 from tellapart.inference.light.sessions import chosen_precision
 from tellapart.inference.light.steps import ExportedCaptioner
+from tellapart.inference.word_regions import pointed
 from tellapart.runs.bundled import MODELS
 
 DEFAULT_SETTINGS = CaptionSettings()
@@ -140,16 +141,21 @@ class LightCaptioner:
         searches = ExportedSearches(self.captioner, self.run.vocabulary, cells)
         return captions_apart(searches, judge, around, beam or GUIDED_BEAM, weight)
 
-    def attention_of(self, captions: GeneratedCaptions, row: int) -> CaptionAttention:
-        """The attention of one caption over the cells of its image."""
+    def attention_of(
+        self, captions: GeneratedCaptions, row: int, cells: np.ndarray, judge: LightMatcher | None
+    ) -> CaptionAttention:
+        """The attention of one caption over its image [R, D]; that of nouns follows where a judge sees them."""
         weights = captions.decoded.attention
         assert weights is not None
-        return attention_of_words(captions.decoded.tokens[row], weights[row], self.run.boxes, self.run.vocabulary)
+        found = attention_of_words(captions.decoded.tokens[row], weights[row], self.run.boxes, self.run.vocabulary)
+        if judge is None or not found.words:
+            return found
+        return pointed(found, judge.cell_similarity(cells, found.words))
 
     def _likeliest(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[LightBatch]:
         for extracted in self.extractor.extract(images, settings.batch_size):
             captions = self._plain(extracted.cells, settings.beam or BEAM) if extracted.places else None
-            yield LightBatch(extracted.places, captions, extracted.faults)
+            yield LightBatch(extracted.places, captions, extracted.faults, cells=extracted.cells)
 
     def _plain(self, cells: np.ndarray, beam: int) -> GeneratedCaptions:
         captions = self.generate(cells, beam)
@@ -165,9 +171,9 @@ class LightCaptioner:
                 place: UnreadableImage(f"{fault}.") for place, fault in batch.faults.items()
             }
             for row, place in enumerate(batch.places):
-                assert batch.captions is not None
+                assert batch.captions is not None and batch.cells is not None
                 names = batch.neighbours[row] if batch.neighbours else ()
-                attended = self.attention_of(batch.captions, row) if attention else None
+                attended = self.attention_of(batch.captions, row, batch.cells[row], self.judge) if attention else None
                 results[place] = caption_of(batch.captions, row, names, name_of(given[place]), attended)
             yield from (results[place] for place in sorted(results))
 

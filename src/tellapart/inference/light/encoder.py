@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
+from safetensors import safe_open
 
 from tellapart.inference.light.exported_run import ExportedRun
 from tellapart.inference.light.sessions import Session, graph_path
@@ -43,6 +44,21 @@ class ExportedEncoder:
             for first in range(0, len(cells), IMAGES_AT_ONCE)
         ]
         return np.concatenate(parts) if parts else np.zeros((0, self.width), np.float32)
+
+    @cached_property
+    def _cell_weights(self) -> np.ndarray:
+        """[E, D]: what a cell adds to the vector of its image, by the mean and by attention (`cell_vectors`)."""
+        with safe_open(self.run.folder / "model.safetensors", "numpy") as stored:
+            weight = stored.get_tensor("image.weight").astype(np.float32)  # [E, 2 D]
+            if "image.weight@scale" in stored.keys():  # noqa: SIM118 - not a dict
+                weight *= stored.get_tensor("image.weight@scale")[:, None]
+        width = weight.shape[1] // 2
+        return np.asarray(weight[:, :width] + weight[:, width:])
+
+    def cell_similarity(self, cells: np.ndarray, words: Sequence[str]) -> np.ndarray:
+        """Similarity [T, R] of words with each cell of one image [R, D]."""
+        seen = cells.astype(np.float32) @ self._cell_weights.T  # [R, E]
+        return np.asarray(self.encode_texts(words, allow_unknown=True) @ seen.T)
 
     def encode_texts(self, texts: Sequence[str], allow_unknown: bool = False) -> np.ndarray:
         """Vectors of length one [C, E]; InputError for a text without a known word, unless allowed."""

@@ -104,6 +104,10 @@ class LightMatcher:
         """Vectors of captions [C, E]; one without a known word is no error."""
         return self.encoder.encode_texts(captions, allow_unknown=True)
 
+    def cell_similarity(self, cells: np.ndarray, words: Sequence[str]) -> np.ndarray:
+        """Similarity [T, R] of words with each cell of one image [R, D]."""
+        return self.encoder.cell_similarity(cells, words)
+
     def image_vectors(self, images: Encodings) -> np.ndarray:
         """The vectors of encoded images [N, E]."""
         assert isinstance(images, Vectors)
