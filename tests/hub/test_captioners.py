@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -134,3 +135,13 @@ def tiny_prompt() -> str:
 def test_a_matcher_is_not_a_captioner(hub: Hub) -> None:
     with pytest.raises(ta.InputError, match="not a captioner"):
         ta.load_captioner(f"hf:{hub('clip')}", device="cpu")
+
+
+@pytest.mark.parametrize("family", ["blip", "llava"])
+def test_a_missing_tokenizer_is_named(hub: Hub, tmp_path: Path, family: str) -> None:
+    folder = tmp_path / family
+    shutil.copytree(hub(family), folder)
+    for path in folder.glob("tokenizer*"):
+        path.unlink()
+    with pytest.raises(ta.InputError, match=rf"{family} has no tokenizer .*save the tokenizer into"):
+        ta.load_captioner(f"hf:{folder}", device="cpu")

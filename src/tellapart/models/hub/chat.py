@@ -20,7 +20,7 @@ from tellapart.core.types import Images
 from tellapart.images.preprocessing import Preprocessing
 from tellapart.models.decoding.decoded import Decoded
 from tellapart.models.hub.reading import OwnReading
-from tellapart.models.hub.source import cannot_open, model_folder, open_weights, read_config, transformers
+from tellapart.models.hub.source import cannot_open, check_tokenizer, model_folder, open_weights, read_config, transformers
 from tellapart.models.inputs import ModelInputs
 from tellapart.text.model_tokenizer import SHIFT, TokenizerVocabulary
 from tellapart.text.vocabulary import END, PAD
@@ -151,6 +151,7 @@ class ChatCaptioner:
     def reading(self, inputs: ModelInputs | None = None) -> OwnReading:
         """The model's tokenizer, and its processor with the prompt."""
         folder = model_folder(str((inputs and inputs.assets) or self.source))
+        check_tokenizer(folder)
         try:
             processor = transformers().AutoProcessor.from_pretrained(folder, local_files_only=Path(folder).is_dir())
         except (OSError, ValueError, KeyError, ImportError) as error:

@@ -107,11 +107,16 @@ def chat_kinds() -> dict[str, str]:
     return names
 
 
+def check_tokenizer(name: str) -> None:
+    """Raise an InputError where a local folder has no file of a tokenizer."""
+    if Path(name).is_dir() and not any(file for kind in TOKENIZER_FILES for file in Path(name).glob(kind)):
+        raise InputError(f"{name} has no tokenizer (tokenizer.json); save the tokenizer into the model's folder.")
+
+
 def open_tokenizer(source: str) -> Any:
     """The model's own tokenizer; InputError if it has none."""
     name = model_folder(source)
-    if Path(name).is_dir() and not any(file for kind in TOKENIZER_FILES for file in Path(name).glob(kind)):
-        raise InputError(f"{name} has no tokenizer (tokenizer.json); save the tokenizer into the model's folder.")
+    check_tokenizer(name)
     try:
         return transformers().AutoTokenizer.from_pretrained(name, local_files_only=Path(name).is_dir())
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
