@@ -1,5 +1,6 @@
 """Retrieval of a split: chunks change nothing, rows and columns follow the pack, bad splits are rejected."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from tellapart.data.pack import CAPTION_IDS
 from tellapart.data.pack_types import Caption, PackImage
 from tellapart.data.write_pack import write_pack
 from tellapart.evaluation import EVALUATIONS
-from tellapart.evaluation.retrieval import evaluate_retrieval, evaluate_with_cxc, score_split
+from tellapart.evaluation.retrieval import evaluate_retrieval, evaluate_with_cxc, evaluate_with_eccv, score_split
 from tellapart.models.matchers.vse import VSE
 from tiny_world import tiny_context
 
@@ -95,3 +96,28 @@ def test_a_split_without_captions_is_rejected(tmp_path: Path) -> None:
 def test_what_is_no_matcher_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="matcher"):
         evaluate_retrieval(torch.nn.Linear(1, 1), tiny_context(tmp_path), "test")
+
+
+def test_eccv_counts_its_own_queries(tmp_path: Path) -> None:
+    """Positives that are every image's first two captions, and nothing else, make all its values perfect."""
+    context = tiny_context(tmp_path)
+    torch.manual_seed(0)
+    model = VSE(embedding=8, word_width=6).build(context.inputs).eval()
+    (tmp_path / "eccv_image_to_caption.json").write_text("{}")
+    (tmp_path / "eccv_caption_to_image.json").write_text("{}")
+    with pytest.raises(InputError, match=r"does not have COCO's caption ids.*ECCV Caption"):
+        evaluate_with_eccv(model, context, "train", tmp_path)
+    context.pack.save_column(CAPTION_IDS, np.arange(len(context.pack.owner)) + 700, "caption")
+    with pytest.raises(InputError, match=r"None of ECCV Caption's pairs"):
+        evaluate_with_eccv(model, context, "train", tmp_path)
+    found = score_split(model, context, "train")
+    names = [Path(context.pack.images[row].file or context.pack.images[row].id).stem for row in found.image_rows]
+    ids = found.captions + 700
+    numbers = [int(name.rsplit("_", 1)[-1]) for name in names]
+    best = {number: ids[row.topk(2).indices.numpy()].tolist() for number, row in zip(numbers, found.scores)}
+    (tmp_path / "eccv_image_to_caption.json").write_text(json.dumps(best))
+    worst = {int(ids[0]): [numbers[int(found.scores[:, 0].argmin())]]}
+    (tmp_path / "eccv_caption_to_image.json").write_text(json.dumps(worst))
+    values = evaluate_with_eccv(model, context, "train", tmp_path)
+    assert values["eccv_i2t_map_at_r"] == values["eccv_i2t_r_precision"] == 1 and values["eccv_i2t_r1"] == 100
+    assert values["eccv_t2i_map_at_r"] == values["eccv_t2i_r1"] == 0 and "rsum" in values

@@ -32,6 +32,9 @@ class EvaluateOptions:
     cxc: tuple[Path, ...] = ()
     """Ratings of Crisscrossed Captions (sits_val.csv, sits_test.csv): any caption rated 3 or more counts as found.
     For a matcher, and a pack prepared from COCO's or Karpathy's JSON."""
+    eccv: Path | None = None
+    """The folder with eccv_image_to_caption.json and eccv_caption_to_image.json of ECCV Caption: mAP@R, R-precision and
+    R@1 with many correct answers. For a matcher, and COCO's test split by Karpathy."""
     judge: Path | None = None
     """A matcher's run that must pick each image among its nine nearest look-alikes from a captioner's caption alone.
     Choose one that took no part in training the captioner."""
@@ -57,6 +60,7 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
         features=options.features,
         evaluation=options.evaluation,
         cxc=options.cxc,
+        eccv=options.eccv,
         judge=judge,
         device=options.device,
     )

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tellapart.core.errors import InputError
-from tellapart.metrics.captions.compare import compare
+from tellapart.metrics.captions.compare import OfText, compare
 from tellapart.metrics.captions.document_frequency import DocumentFrequency
 from tellapart.metrics.captions.evaluate import available_metrics
 from tellapart.metrics.captions.files import read_captions
 from tellapart.metrics.captions.neighbours import LOOK_ALIKES
+from tellapart.metrics.captions.values import Score
 from tellapart.metrics.people.agreement import agreement
 
 
@@ -42,6 +43,14 @@ class ScoreOptions:
     (.json)."""
     look_alikes: int = LOOK_ALIKES
     """Similar images per image that CIDErBtw uses."""
+    bert_score: str = ""
+    """Also compute BERTScore with this text encoder: minilm (all-MiniLM-L6-v2), or a folder or name of transformers."""
+    bert_layer: int = -1
+    """The encoder's layer whose vectors are matched: 1 is the first, -1 the last."""
+    bert_idf: bool = False
+    """Weight the pieces of captions by how few references have them."""
+    bert_rescale: bool = False
+    """Rescale BERTScore, so that random pairs of references have 0."""
     samples: int = 1000
     """Bootstrap samples per interval, when there are several candidate files."""
     allow_empty: bool = False
@@ -107,8 +116,24 @@ def _compare(options: ScoreOptions) -> dict[str, Any]:
         neighbours=options.neighbours,
         look_alikes=options.look_alikes,
         allow_empty=options.allow_empty,
+        of_text=_bert_score(options) if options.bert_score else None,
     )
     return {"references": list(map(str, options.references)), "unit": "fraction", "candidates": systems}
+
+
+def _bert_score(options: ScoreOptions) -> OfText:
+    """BERTScore as the options ask for it; the encoder is opened once."""
+    from tellapart.metrics.captions.bert_score import bert_score, random_baseline
+    from tellapart.text.token_vectors import TokenEncoder
+
+    encode = TokenEncoder(options.bert_score, options.bert_layer)
+
+    def compute(candidates: list[str], references: list[list[str]]) -> dict[str, Score]:
+        known = [text for group in references for text in group]
+        baseline = random_baseline(known, encode) if options.bert_rescale else None
+        return bert_score(candidates, references, encode, idf=options.bert_idf, baseline=baseline)
+
+    return compute
 
 
 def _print_agreement(result: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from tellapart.evaluation.retrieval import (
     evaluate_retrieval,
     evaluate_retrieval_fully,
     evaluate_with_cxc,
+    evaluate_with_eccv,
 )
 from tellapart.evaluation.self_retrieval import self_retrieval
 from tellapart.models.captioners.teacher_forcing import as_captioner
@@ -72,11 +73,14 @@ def evaluate(
     name: str,
     cxc: Sequence[Path] = (),
     judge: JudgeCaptions | None = None,
+    *,
+    eccv: Path | None = None,
 ) -> Evaluation:
     """The metrics of evaluation `name` in its full form.
 
     cxc: files with ratings of Crisscrossed Captions; they replace `name` by retrieval with their positives.
     judge: says how many images the captions identify among look-alikes; for evaluations of captions.
+    eccv: the folder of ECCV Caption's files; its positives replace `name` as those of CxC do.
     """
     if judge is not None:
         if full_evaluation(name) is not evaluate_captions:
@@ -84,6 +88,8 @@ def evaluate(
         return Evaluation(evaluate_captions(model, context, split, judge), [])
     if cxc:
         return Evaluation(evaluate_with_cxc(model, context, split, cxc), [])
+    if eccv is not None:
+        return Evaluation(evaluate_with_eccv(model, context, split, eccv), [])
     if name in TABLES:
         return Evaluation(*TABLES[name](model, context, split))
     return Evaluation(full_evaluation(name)(model, context, split), [])

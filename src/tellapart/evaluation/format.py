@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 FRACTIONS = re.compile(
-    r"bleu\d|meteor|rouge(_l)?|(token_)?cider|cider_between|spice|chair_[is]|(i2t|t2i)_ndcg\w*|\w*(i2t|t2i)_r_precision"
+    r"bleu\d|meteor|rouge(_l)?|(token_)?cider|cider_between|spice|chair_[is]|(i2t|t2i)_ndcg\w*|\w*(i2t|t2i)_(r_precision|map_at_r)"
 )
 """Metrics that are computed and stored as fractions, as their papers define them; all others are in percent."""
 NOT_SHARES = {

@@ -18,6 +18,7 @@ from tellapart.data.pack_types import Split
 from tellapart.data.sampling import captioned
 from tellapart.metrics.retrieval.bootstrap import intervals
 from tellapart.metrics.retrieval.cxc import cxc_positives, cxc_recall, ratings_among, read_cxc
+from tellapart.metrics.retrieval.eccv import eccv_metrics, eccv_positives, read_eccv
 from tellapart.metrics.retrieval.ndcg import ndcg_rouge
 from tellapart.metrics.retrieval.recall import own_captions, r_precision, recall, retrieval_ranks, thousand_folds
 from tellapart.objectives.context import Context
@@ -68,15 +69,10 @@ def full_metrics(found: SplitScores, texts: Sequence[str]) -> dict[str, float]:
 def evaluate_with_cxc(model: nn.Module, context: Context, split: str, files: Sequence[Path]) -> dict[str, float]:
     """`evaluate_retrieval_fully`, and recall and R-precision with the positives of CxC files, named `cxc_…`."""
     pack = context.pack
-    if not pack.has_column(CAPTION_IDS):
-        raise InputError(
-            f"{pack.folder} does not have COCO's caption ids, which CxC files use; prepare it again from COCO's or "
-            "Karpathy's JSON files."
-        )
+    _check_caption_ids(context, "CxC")
     ratings = [rating for path in files for rating in read_cxc(path)]
     found = score_split(model, context, split)
-    ids = pack.column(CAPTION_IDS).values[found.captions].tolist()
-    names = [Path(pack.images[row].file or pack.images[row].id).stem for row in found.image_rows]
+    names, ids = _coco_names(context, found)
     if not ratings_among(ratings, names, ids):
         raise InputError(
             f"None of the {len(ratings)} CxC ratings is of an image and a caption of the split '{split}' of "
@@ -85,6 +81,38 @@ def evaluate_with_cxc(model: nn.Module, context: Context, split: str, files: Seq
     values = full_metrics(found, [pack.captions[row].text for row in found.captions])
     with_cxc = cxc_recall(found.scores, cxc_positives(ratings, names, ids, found.owner))
     return values | {f"cxc_{name}": value for name, value in with_cxc.items()}
+
+
+def evaluate_with_eccv(model: nn.Module, context: Context, split: str, folder: Path) -> dict[str, float]:
+    """`evaluate_retrieval_fully`, and mAP@R, R-precision and R@1 with ECCV Caption's positives, named `eccv_…`."""
+    _check_caption_ids(context, "ECCV Caption")
+    positives = read_eccv(folder)
+    found = score_split(model, context, split)
+    names, ids = _coco_names(context, found)
+    of_images, of_captions = eccv_positives(positives, names, ids)
+    if not of_images.any() and not of_captions.any():
+        raise InputError(
+            f"None of ECCV Caption's pairs is of an image and a caption of the split '{split}' of "
+            f"{context.pack.folder}; they are of COCO's test split by Karpathy."
+        )
+    values = full_metrics(found, [context.pack.captions[row].text for row in found.captions])
+    both = eccv_metrics(found.scores, of_images.to(found.scores.device), of_captions.to(found.scores.device))
+    return values | {f"eccv_{name}": value for name, value in both.items()}
+
+
+def _check_caption_ids(context: Context, files: str) -> None:
+    if not context.pack.has_column(CAPTION_IDS):
+        raise InputError(
+            f"{context.pack.folder} does not have COCO's caption ids, which the files of {files} use; prepare it again "
+            "from COCO's or Karpathy's JSON files."
+        )
+
+
+def _coco_names(context: Context, found: SplitScores) -> tuple[list[str], list[int]]:
+    """File stems of the images and COCO's ids of the captions of a score matrix."""
+    pack = context.pack
+    names = [Path(pack.images[row].file or pack.images[row].id).stem for row in found.image_rows]
+    return names, pack.column(CAPTION_IDS).values[found.captions].tolist()
 
 
 def check_retrieval(model: nn.Module, context: Context, split: str) -> tuple[Matcher, Split]:

@@ -24,6 +24,7 @@ def evaluate_run(
     features: str | None = None,
     evaluation: str | None = None,
     cxc: Sequence[Path] = (),
+    eccv: Path | None = None,
     judge: JudgeCaptions | None = None,
     device: str = "cpu",
 ) -> Evaluation:
@@ -32,12 +33,13 @@ def evaluate_run(
     features: name of the pack's features; default: the name that the run was trained with.
     evaluation: a name in `EVALUATIONS`; default: the one that selected the run's best epoch.
     cxc: files with ratings of Crisscrossed Captions, for a matcher and a pack prepared from COCO's JSON files.
+    eccv: the folder of ECCV Caption's two files, for a matcher and such a pack.
     judge: says which images a captioner's captions identify among their look-alikes.
     """
     usable_device(device)
     opened = open_run(run, device=device)
     context = context_for(opened, Pack(data), features, device)
-    return evaluate(opened.model, context, split, evaluation or opened.last_stage.evaluation, cxc, judge)
+    return evaluate(opened.model, context, split, evaluation or opened.last_stage.evaluation, cxc, judge, eccv=eccv)
 
 
 def write_evaluation(found: Evaluation, path: Path) -> None:

@@ -1,6 +1,6 @@
 """Several systems' captions of the same images: values, bootstrap intervals, paired differences, diversity."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 from tellapart.core.errors import InputError
@@ -20,6 +20,8 @@ from tellapart.metrics.captions.neighbours import LOOK_ALIKES, Neighbours, neigh
 from tellapart.metrics.captions.ptb.tokenizer import tokenize
 from tellapart.metrics.captions.values import Score
 
+OfText = Callable[[list[str], list[list[str]]], dict[str, Score]]
+
 
 def compare(
     references: References,
@@ -33,6 +35,7 @@ def compare(
     neighbours: Neighbours | None = None,
     look_alikes: int = LOOK_ALIKES,
     allow_empty: bool = False,
+    of_text: OfText | None = None,
 ) -> dict[str, dict[str, Any]]:
     """For each system: `corpus` values, values of its `captions`, and `diversity`.
 
@@ -44,6 +47,7 @@ def compare(
         training: training captions, to count novel captions.
         samples: bootstrap samples per interval.
         neighbours: similar images, for CIDErBtw; see `score`. look_alikes: how many of a file's to use.
+        of_text: metrics of captions as they are written, such as BERTScore: (candidates, references) -> scores.
     """
     if samples < 1:
         raise InputError(f"samples must be at least 1, not {samples}.")
@@ -59,6 +63,8 @@ def compare(
         groups = tokenized({key: [caption] for key, caption in captions.items()}, name, allow_empty)
         lines = [line for (line,) in groups]
         scores[name] = evaluate(lines, tokens, chosen, meteor, frequencies, tokenized=True, neighbours=similar)
+        if of_text is not None:
+            scores[name] |= of_text(list(captions.values()), list(by_image.values()))
         result[name] = _values(scores[name], list(by_image)) | {"diversity": diversity(lines, known)}
     if len(systems) > 1:
         _add_intervals(result, scores, samples)

@@ -56,8 +56,8 @@ def read_cxc(path: Path) -> list[Rating]:
 
 def ratings_among(ratings: Sequence[Rating], images: Sequence[str], captions: Sequence[int]) -> list[Rating]:
     """The ratings whose image and caption are both among these (named as for `cxc_positives`)."""
-    numbers, ids = {_number(name) for name in images}, set(captions)
-    return [rating for rating in ratings if rating.caption in ids and _number(rating.image) in numbers]
+    numbers, ids = {image_number(name) for name in images}, set(captions)
+    return [rating for rating in ratings if rating.caption in ids and image_number(rating.image) in numbers]
 
 
 def cxc_positives(
@@ -72,12 +72,12 @@ def cxc_positives(
     `images` are file stems or COCO numbers, `captions` COCO's caption ids.
     """
     positive = own_captions(owner, len(images))
-    row = {_number(name): place for place, name in enumerate(images)}
+    row = {image_number(name): place for place, name in enumerate(images)}
     column = {caption: place for place, caption in enumerate(captions)}
     chosen = [
-        (row[_number(rating.image)], column[rating.caption])
+        (row[image_number(rating.image)], column[rating.caption])
         for rating in ratings
-        if rating.score >= threshold and _number(rating.image) in row and rating.caption in column
+        if rating.score >= threshold and image_number(rating.image) in row and rating.caption in column
     ]
     if chosen:
         rows, columns = torch.tensor(chosen, device=positive.device).t()
@@ -97,6 +97,6 @@ def cxc_recall(scores: Tensor, positive: Tensor) -> dict[str, float]:
     return {**found, "rsum": sum(found.values()), **precision}
 
 
-def _number(name: str) -> str:
+def image_number(name: str) -> str:
     """COCO's image number from any of its names: COCO_val2014_000000391895, 000000391895 or 391895."""
     return name.rsplit("_", 1)[-1].lstrip("0") or "0"

@@ -7,6 +7,7 @@ everywhere give recall 0.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -131,19 +132,28 @@ def r_precision(scores: Tensor, positive: Tensor) -> float:
     a correct answer ranks last, such a wrong one first.
     """
     total, queries = 0.0, 0
+    for hits, counts in first_answers(scores, positive):
+        total += (hits.sum(1).double() / counts).sum().item()
+        queries += len(counts)
+    return total / max(queries, 1)
+
+
+def first_answers(scores: Tensor, positive: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Which of each query's first r answers are correct [q, r], and its r [q], a few queries at a time.
+
+    r is the query's number of correct answers; later columns are False. Queries without one are left out. Ties and NaN
+    as for `r_precision`.
+    """
     for rows, right in zip(_row_chunks(scores), _row_chunks(positive)):
         counts = right.sum(1)  # [q]
-        deepest = int(counts.max().item()) if len(counts) else 0
-        if deepest == 0:
+        rows, right, counts = rows[counts > 0], right[counts > 0], counts[counts > 0]
+        if not len(counts):
             continue
+        deepest = int(counts.max().item())
         known = torch.where(rows.isnan(), torch.where(right, -torch.inf, torch.inf).to(rows.dtype), rows)
         order = known.argsort(dim=1, descending=True, stable=True)[:, :deepest]  # [q, r]
         steps = torch.arange(deepest, device=rows.device)
-        hits = (right.gather(1, order) & (steps < counts.unsqueeze(1))).sum(1)
-        has_answer = counts > 0
-        total += (hits[has_answer].double() / counts[has_answer]).sum().item()
-        queries += int(has_answer.sum().item())
-    return total / max(queries, 1)
+        yield right.gather(1, order) & (steps < counts.unsqueeze(1)), counts
 
 
 def own_captions(owner: Tensor, images: int) -> Tensor:
