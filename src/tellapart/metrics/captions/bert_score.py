@@ -93,7 +93,7 @@ def bert_score(
     if baseline is not None:
         low = np.asarray(baseline, float)
         if low.shape != (3,) or not (low < 1).all():
-            raise InputError("`baseline` must be three numbers below 1: those of precision, recall and F.")
+            raise InputError("The baseline must be three numbers below 1: those of precision, recall and F.")
         each = (each - low) / (1 - low)
     return {name: Score(float(column.mean()), column) for name, column in zip(NAMES, each.T)}
 
