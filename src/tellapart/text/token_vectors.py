@@ -54,7 +54,7 @@ class TokenEncoder:
         self.device, self.batch = device, batch
         layers = int(self.encoder.config.num_hidden_layers)
         if not -layers - 1 <= layer <= layers:
-            raise InputError(f"`layer` {layer} does not exist: '{model}' has {layers} layers.")
+            raise InputError(f"Layer {layer} does not exist: '{model}' has {layers} layers.")
         self.layer = layer
         most = getattr(self.encoder.config, "max_position_embeddings", None) or self.tokenizer.model_max_length
         self.longest = min(int(most), int(self.tokenizer.model_max_length), 512)
@@ -83,7 +83,9 @@ class TokenEncoder:
             vectors = torch.nn.functional.normalize(hidden, dim=-1).cpu().numpy()
         kept = np.asarray(tokens["attention_mask"], bool)
         pieces = np.asarray(tokens["input_ids"])
-        return [TokenVectors(pieces[row][mask], vectors[row][mask], special[row][mask]) for row, mask in enumerate(kept)]
+        return [
+            TokenVectors(pieces[row][mask], vectors[row][mask], special[row][mask]) for row, mask in enumerate(kept)
+        ]
 
 
 def _text_side(model: Any, name: str, missing: set[str]) -> Any:

@@ -29,7 +29,7 @@ def encode(texts: list[str]) -> list[TokenVectors]:
 
 
 def test_a_case_by_hand() -> None:
-    """"a hound" against "a dog runs": P = (1 + 0.8) / 2; R = (1 + 0.8 + 0.6) / 3: both find the hound."""
+    """ "a hound" against "a dog runs": P = (1 + 0.8) / 2; R = (1 + 0.8 + 0.6) / 3: both find the hound."""
     found = bert_score(["a hound"], [["a dog runs"]], encode)
     precision, recall = 0.9, 0.8
     assert found["BERTScore-P"].corpus == pytest.approx(precision)
@@ -69,6 +69,7 @@ def test_random_pairs_are_of_different_texts() -> None:
 
 def by_loop(candidate: TokenVectors, reference: TokenVectors) -> tuple[float, float]:
     """Precision and recall with plain loops over pieces."""
+
     def mean(these: TokenVectors, those: TokenVectors) -> float:
         values = [
             max(sum(x * y for x, y in zip(one, other)) for other in those.vectors.tolist())

@@ -24,9 +24,7 @@ class TellapartCaptions(evaluate.Metric):  # type: ignore[misc]
             datasets.Features({"predictions": one, "references": several}),
             datasets.Features({"predictions": one, "references": one}),
         ]
-        return evaluate.MetricInfo(
-            description=DESCRIPTION, citation="", inputs_description=INPUTS, features=features
-        )
+        return evaluate.MetricInfo(description=DESCRIPTION, citation="", inputs_description=INPUTS, features=features)
 
     def _compute(
         self, predictions: Sequence[str], references: Sequence[Any], metrics: Sequence[str] | None = None

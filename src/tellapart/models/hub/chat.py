@@ -20,7 +20,14 @@ from tellapart.core.types import Images
 from tellapart.images.preprocessing import Preprocessing
 from tellapart.models.decoding.decoded import Decoded
 from tellapart.models.hub.reading import OwnReading
-from tellapart.models.hub.source import cannot_open, check_tokenizer, model_folder, open_weights, read_config, transformers
+from tellapart.models.hub.source import (
+    cannot_open,
+    check_tokenizer,
+    model_folder,
+    open_weights,
+    read_config,
+    transformers,
+)
 from tellapart.models.inputs import ModelInputs
 from tellapart.text.model_tokenizer import SHIFT, TokenizerVocabulary
 from tellapart.text.vocabulary import END, PAD
