@@ -87,7 +87,7 @@ class Page:
     def text(self, selector: str) -> str:
         return str(self.one(selector).text)
 
-    def wait(self, test: Callable[[], Any], seconds: float = 20) -> Any:
+    def wait(self, test: Callable[[], Any], seconds: float = 60) -> Any:
         """Wait until a test is true; elements may be replaced meanwhile."""
         from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
         from selenium.webdriver.support.wait import WebDriverWait

@@ -152,11 +152,12 @@ import tellapart.features.store_writer as store_writer
 from tellapart.cli.extract import ExtractOptions, extract
 
 store_writer.SYNC_SECONDS = 0.0
-read = backbones.read_square
-def slowly(*arguments):
-    time.sleep(0.05)
+journal, units, read = Path(sys.argv[2]), int(sys.argv[3]), backbones.read_square
+def until_killed(*arguments):
+    while journal.is_file() and len(journal.read_text().splitlines()) > units:
+        time.sleep(0.01)
     return read(*arguments)
-backbones.read_square = slowly
+backbones.read_square = until_killed
 extract(ExtractOptions(Path(sys.argv[1]), kind="vector,grid,regions", count=4, batch=2, workers=2, progress=False))
 """
 
@@ -167,8 +168,9 @@ def test_killed_at_any_moment_the_next_run_ends_with_the_same_bytes(tmp_path: Pa
     kinds = "vector,grid,regions"
     run(whole, kind=kinds, count=4, batch=2)
     for units in (2, 6):  # killed twice, at different moments
-        started = subprocess.Popen([sys.executable, "-c", SLOW_RUN, str(broken.folder)], env=dict(os.environ))
         journal = broken.feature_folder("lite0-regions") / "progress.jsonl"
+        arguments = [str(broken.folder), str(journal), str(units)]
+        started = subprocess.Popen([sys.executable, "-c", SLOW_RUN, *arguments], env=dict(os.environ))
         deadline = time.monotonic() + 120
         while not (journal.is_file() and len(journal.read_text().splitlines()) > units):
             assert started.poll() is None, "the run ended before it could be killed"

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -50,15 +49,16 @@ def test_threads_together_decode_few_pixels(tmp_path: Path, monkeypatch: pytest.
     smooth(100, 100).save(tmp_path / "a.png")
     budget, most, guard = PixelBudget(25_000), [0], threading.Lock()
     monkeypatch.setattr(reading, "BUDGET", budget)
-    real = reading.upright
+    real, two = reading.upright, threading.Barrier(2, timeout=60)
 
-    def slow(image: Image.Image, reduced: int = 1) -> Image.Image:
+    def in_pairs(image: Image.Image, reduced: int = 1) -> Image.Image:
+        two.wait()  # two of the threads are here at once, and no third
         with guard:
             most[0] = max(most[0], budget.used)
-        time.sleep(0.02)
+        two.wait()
         return real(image, reduced)
 
-    monkeypatch.setattr(reading, "upright", slow)
+    monkeypatch.setattr(reading, "upright", in_pairs)
     with ThreadPoolExecutor(6) as pool:
         shapes = [one.shape for one in pool.map(lambda _: read_image(tmp_path / "a.png", 8), range(12))]
     assert shapes == [(100, 100, 3)] * 12
@@ -75,16 +75,17 @@ def test_an_image_over_the_limit_is_decoded_alone_and_errors_free_their_room(tmp
 
 
 PROGRAM = """
-import resource, sys
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tellapart.images.decoding import read_image
 from tellapart.images.pixel_budget import BUDGET
 BUDGET.most = 30_000_000
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+peak = lambda: int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+before = peak()
 with ThreadPoolExecutor(5) as pool:
     list(pool.map(lambda _: read_image(Path(sys.argv[1]), 224), range(5)))
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+print((peak() - before) // 1024)
 """
 
 
@@ -120,4 +121,4 @@ def test_five_threads_hold_one_large_image(tmp_path: Path) -> None:
     """27 megapixels of 4 bytes: 108 MB for one image, 540 MB for five."""
     Image.new("RGB", (5200, 5200), (9, 80, 200)).save(tmp_path / "a.png", compress_level=1)
     done = subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path / "a.png")], capture_output=True, check=True)
-    assert int(done.stdout) < 220
+    assert 60 < int(done.stdout) < 220

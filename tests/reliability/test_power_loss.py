@@ -15,12 +15,13 @@ HOW = ("dropped", "empty", "zeros", "half", "any")
 
 
 def failures(events: list[Event], scratch: Path, every: int = 1) -> Iterator[tuple[Path, list[str]]]:
-    """Disks after a failure at every `every`-th event, one way after another, with what was acknowledged before."""
+    """Disks after a failure at every `every`-th event, one way after another, and in every way after the last one;
+    with what was acknowledged before."""
     disk = Disk()
     for number, event in enumerate(events):
         disk.apply(event)
-        if number % every == 0 or number == len(events) - 1:
-            how = HOW[(number // every) % len(HOW)]
+        ways = [HOW[(number // every) % len(HOW)]] if number % every == 0 else []
+        for how in HOW if number == len(events) - 1 else ways:
             where = scratch / f"{number}-{how}"
             disk.after_failure(where, how, seed=number)
             yield where, list(disk.marks)

@@ -50,7 +50,7 @@ class Campaign:
     """Modules to import before processes are forked."""
     chunk: int = 100
     """Cases per forked process."""
-    limit: float = 120.0
+    limit: float = 300.0
     """Seconds after which a case hangs."""
     needs_shim: bool = False
     """Whether it needs the preloaded library, and so a C compiler."""

@@ -52,5 +52,4 @@ MUTATED_DATA = Campaign(
         "tellapart.metrics.captions.compare", "tellapart.papers.recipes", "h5py",
     ),
     chunk=200,
-    limit=60,
 )  # fmt: skip

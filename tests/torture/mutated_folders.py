@@ -36,5 +36,4 @@ MUTATED_FOLDERS = Campaign(
         "tellapart.papers.recipes", "lancedb", "tellapart.search.query", "pytest", "torch._dynamo", "torch._inductor",
     ),
     chunk=50,
-    limit=120,
 )  # fmt: skip

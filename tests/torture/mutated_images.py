@@ -80,5 +80,4 @@ MUTATED_IMAGES = Campaign(
     preload=("tellapart.images.opening", "tellapart.images.decoding", "tellapart.serve.rendering",
              "tellapart.serve.uploads", "tellapart.search.examined", "torture.image_files"),
     chunk=500,
-    limit=120,
 )  # fmt: skip

@@ -49,7 +49,7 @@ class Running:
     port: int
     index: Path
 
-    def request(self, data: bytes, seconds: float = 20.0) -> bytes:
+    def request(self, data: bytes, seconds: float = 60.0) -> bytes:
         """The answer to raw bytes; empty where the server closes the connection."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=seconds) as client:
             with contextlib.suppress(ConnectionError):
@@ -108,9 +108,9 @@ def _serve(world: Path, index: Path, bound: socket.socket, token: str, patience:
 
 def _wait(port: int, token: str) -> None:
     """Until the server answers."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while time.monotonic() < end:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=60) as client:
             client.sendall(get("/api/index", token))
             if client.recv(16).startswith(b"HTTP/1.1 200"):
                 return

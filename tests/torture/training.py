@@ -22,7 +22,8 @@ from torture.points import every_point, make, make_worlds
 GROUPS = (2, 4)
 STEPS = 5
 """Of the small training."""
-PATIENCE = 60.0
+PATIENCE = 240.0
+"""Seconds for a group to end its work, or to notice that one of it is gone."""
 
 
 # Several processes with gloo.
