@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from pathlib import Path
 
 from torture import shim
 from torture.campaign import Campaign, Case, check, number_of
 from torture.children import must_succeed
-from torture.served_index import MODULES
-from torture.served_index import make as make_served
+from torture.served_index import MODULES, make
 
 COMMANDS = (
     "prepare {world}/photos --out pack --min-count 1",
@@ -26,13 +24,6 @@ COMMANDS = (
     "recipes",
     "report {world}/find --data {world}/pack --split val --out report.html",
 )
-
-
-def make(folder: Path) -> None:
-    """The world of the server, and captions to score."""
-    make_served(folder)
-    (folder / "r.json").write_text('{"1": ["a red dog", "one dog"], "2": ["a white cat", "the cat"]}')
-    (folder / "c.json").write_text('{"1": "a red dog", "2": "a blue cat"}')
 
 
 def stay_here(case: Case) -> None:

@@ -24,13 +24,15 @@ MODULES = (
 
 
 def make(folder: Path) -> None:
-    """FOLDER/photos, /index, and the runs /find (a matcher) and /tell (a captioner)."""
+    """FOLDER/photos, /pack, /index, the runs /find (a matcher) and /tell (a captioner), and captions to score."""
     from photo_world import draw_photos
     from tellapart.cli.extract import ExtractOptions, extract
     from tellapart.cli.index import IndexOptions, index
     from tellapart.cli.prepare import PrepareOptions, prepare
     from torture.folder_worlds import CAPTIONER, MATCHER, train
 
+    (folder / "r.json").write_text('{"1": ["a red dog", "one dog"], "2": ["a white cat", "the cat"]}')
+    (folder / "c.json").write_text('{"1": "a red dog", "2": "a blue cat"}')
     draw_photos(folder / "photos")
     with contextlib.redirect_stdout(io.StringIO()):
         prepare(PrepareOptions(str(folder / "photos"), folder / "pack", min_count=1, nouns=False))

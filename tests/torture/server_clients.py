@@ -1,6 +1,6 @@
 """Fifty clients for ten minutes: every answer is right, and the memory of the server stays flat.
 
-A case is six seconds. The clients search, open photos and pages, save captions, and now and then upload a photo.
+A case is two seconds. The clients search, open photos and pages, save captions, and now and then upload a photo.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from torture import memory
 from torture.campaign import Campaign, Case, check, number_of
 from torture.served_index import MODULES, Running, make, start
 
-CLIENTS, SECONDS, CASES = 50, 6.0, 100
-WARM = 20
+CLIENTS, SECONDS, CASES = 50, 2.0, 300
+WARM = 60
 """Cases after which memory is compared: caches are full by then."""
 GROWTH = 24 << 20
 """Bytes by which memory may still grow in the remaining eight minutes."""

@@ -17,7 +17,7 @@ from torture.attacked_verbs import MODULES, VERBS
 from torture.campaign import Campaign, Case, check, number_of
 from torture.children import finish, must_succeed, start
 from torture.folder_worlds import MATCHER, train
-from torture.points import every_point, make, make_worlds
+from torture.points import every_point, make
 
 GROUPS = (2, 4)
 STEPS = 5
@@ -157,9 +157,7 @@ def _train_spoiled(world: Path, out: Path, case: Case) -> None:
     check(False, "training continued with weights that are no numbers")
 
 
-SPOILED_GRADIENTS = Campaign(
-    run=spoil_gradients, count=number_of(50), sample=2, make=make_worlds, preload=MODULES, chunk=25
-)
+SPOILED_GRADIENTS = Campaign(run=spoil_gradients, count=number_of(50), sample=2, make=make, preload=MODULES, chunk=25)
 
 
 # A clock that jumps.

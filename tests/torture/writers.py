@@ -8,7 +8,7 @@ import time
 from torture.attacked_verbs import MODULES, VERBS, check_index_and_edits
 from torture.campaign import Campaign, Case, check, number_of
 from torture.children import finish, must_succeed, start
-from torture.points import make_worlds
+from torture.points import make
 
 CASES = 100
 
@@ -40,4 +40,4 @@ def write_twice(case: Case) -> None:
     must_succeed(lambda: whole(world, out), case.scratch / "error.txt", f"{name} beside {other}")
 
 
-TWO_WRITERS = Campaign(run=write_twice, count=number_of(CASES), sample=3, make=make_worlds, preload=MODULES, chunk=25)
+TWO_WRITERS = Campaign(run=write_twice, count=number_of(CASES), sample=3, make=make, preload=MODULES, chunk=25)
