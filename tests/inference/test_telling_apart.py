@@ -1,13 +1,14 @@
 """Telling apart, on vectors made by hand: the guide, the choice, what is untrue, and what sets an image apart."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from evidence_world import VOCABULARY, WORDS, VectorJudge, evidence
-from tellapart.inference import word_evidence
+from tellapart.inference import telling_apart, word_evidence
 from tellapart.inference.agreement import agreements
 from tellapart.inference.judging import Surroundings, Vectors
 from tellapart.inference.light.decoded import Captions
@@ -134,6 +135,35 @@ def test_value_against_a_loop(with_evidence: bool) -> None:
         assert int(chosen.chosen[0]) == int(np.argmax(values))
         seen.add(int(chosen.chosen[0]))
     assert len(seen) > 1
+
+
+class CountingJudge(VectorJudge):
+    """Counts the captions that it reads."""
+
+    read = 0
+
+    def caption_scores(self, captions: Sequence[str], around: Surroundings) -> tuple[np.ndarray, np.ndarray]:
+        self.read += len(captions)
+        return super().caption_scores(captions, around)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 0.7, 1.0])
+def test_captions_that_cannot_win_are_not_judged(monkeypatch: pytest.MonkeyPatch, weight: float) -> None:
+    """Whatever is scored first, the choice is that of scoring all; proposals with a low bound are never read."""
+    random = np.random.default_rng(3)
+    texts = [f"a {one} on {other}" for one in WORDS for other in (*WORDS, "a") if one != other]
+    for _ in range(20):
+        own, other = (word_evidence.unit(np.abs(random.normal(size=(1, 4))).astype(np.float32)) for _ in range(2))
+        around = Surroundings(Vectors(own), Vectors(other), np.asarray([[0]]))
+        given = proposals([(text, float(-random.exponential(8))) for text in texts])
+        chosen, read = [], []
+        for first in (1, 3, len(texts)):
+            monkeypatch.setattr(telling_apart, "FIRST", first)
+            judge = CountingJudge()
+            chosen.append(choose(given, judge, around, weight, None, [[]]).chosen.tolist())
+            read.append(judge.read)
+        assert chosen[0] == chosen[1] == chosen[2] and read[2] == len(texts)
+        assert max(read) == len(texts) and (weight > 0.5 or min(read) < len(texts))
 
 
 def test_the_plain_caption_when_nothing_true_sets_apart() -> None:

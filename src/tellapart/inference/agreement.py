@@ -7,10 +7,11 @@ are, and the same for pairs of words, of which the rarer word gives the weight.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
+
+import numpy as np
 
 UNSEEN = 8.0
 """Rarity of a word that is not listed."""
@@ -24,13 +25,14 @@ def agreements(captions: Sequence[str], typical: Sequence[str], rarity: Mapping[
     >>> agreements(["a dog", "a cat"], ["a dog", "a dog"], {"a": 0.0, "dog": 2.0, "cat": 3.0})
     [1.0, 0.0]
     """
-    others = [_counted(caption.split(), rarity) for caption in typical]
-    found = []
-    for caption in captions:
-        own = _counted(caption.split(), rarity)
-        values = [(_cosine(own[0], other[0]) + _cosine(own[1], other[1])) / 2 for other in others]
-        found.append(sum(values) / len(values) if values else 0.0)
-    return found
+    if not typical:
+        return [0.0] * len(captions)
+    counted = [_counted(caption.split(), rarity) for caption in (*captions, *typical)]
+    found = np.zeros((len(captions), len(typical)))
+    for part in (0, 1):  # words, then pairs
+        rows = _unit_rows([counts[part] for counts in counted])
+        found += rows[: len(captions)] @ rows[len(captions) :].T / 2
+    return [float(value) for value in found.mean(1)]
 
 
 def _counted(words: Sequence[str], rarity: Mapping[str, float]) -> tuple[Counts, Counts]:
@@ -43,6 +45,10 @@ def _counted(words: Sequence[str], rarity: Mapping[str, float]) -> tuple[Counts,
     return single, pairs
 
 
-def _cosine(one: Counts, other: Counts) -> float:
-    length = math.sqrt(sum(value**2 for value in one.values()) * sum(value**2 for value in other.values()))
-    return sum(value * other[key] for key, value in one.items() if key in other) / length if length else 0.0
+def _unit_rows(counts: Sequence[Counts]) -> np.ndarray:
+    """Counts as rows of length one [C, N], or 0 for a caption that counts nothing."""
+    place = {key: column for column, key in enumerate(dict.fromkeys(key for one in counts for key in one))}
+    rows = np.zeros((len(counts), len(place)))
+    for row, one in enumerate(counts):
+        rows[row, [place[key] for key in one]] = list(one.values())
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))

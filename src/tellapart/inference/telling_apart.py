@@ -45,6 +45,8 @@ UNSUPPORTED = -6.0
 SOFTNESS = 0.6
 AGREEMENT, TRUTH, FLUENCY = 1.2, 0.8, 0.6
 """How much the terms count against one nat of ln p'(I|c), at weight 0.5; fitted on images set aside."""
+FIRST = 3
+"""Proposals per image that are scored before it is known which others could be better."""
 APART = 1.0
 """Deviations by which a neighbour must show less of a word for the word to set the image apart from it."""
 
@@ -100,9 +102,8 @@ def choose(
         likely = AGREEMENT * np.asarray(agreed) + TRUTH * support + FLUENCY * likely
         true[:, 0] = True  # the plain caption competes even so: it is the answer if nothing is better
         usable, softness = usable & true, SOFTNESS
-    scores = _scores(proposals, judge, around, usable)  # [I, K, 1 + M]
-    found = log_softmax(softness * scores)[:, :, 0]  # [I, K] ln p'(I|c)
-    value = np.where(usable, weight * found + (1 - weight) * likely, -np.inf)
+    bound = np.where(usable, (1 - weight) * likely, -np.inf)
+    scores, value = _valued(proposals, judge, around, bound, weight, softness)
     row, best = np.arange(len(value)), value.argmax(1)
     apart = usable.any(1) & (scores[row, best, 0] > scores[row, best, 1:].max(1))
     chosen = np.where(apart, best, 0)
@@ -136,18 +137,40 @@ def differing_words(
     """The content words of a caption that set an image [E] apart, and the neighbours [M, E] that show less of each."""
     words = list(dict.fromkeys(word for word in content_words(caption.split()) if word in evidence.place))
     rows = word_rows(evidence, words)
-    less = evidence.z(own[None])[:, rows] - evidence.z(neighbours)[:, rows] >= APART  # [M, n]
+    less = evidence.z(own[None], rows) - evidence.z(neighbours, rows) >= APART  # [M, n]
     found = {word: less[:, column].nonzero()[0].tolist() for column, word in enumerate(words)}
     return {word: places for word, places in found.items() if places}
 
 
+def _valued(
+    proposals: Proposals, judge: Judging, around: Surroundings, bound: np.ndarray, weight: float, softness: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The judge's scores [I, K, 1 + M] and the values [I, K] of proposals; -inf where a proposal cannot be the best.
+
+    ln p'(I|c) is at most 0, so no value exceeds its bound [I, K]. The plain proposal and the FIRST with the highest
+    bounds are scored first; then only those whose bound reaches the best value so far.
+    """
+    usable = ~np.isinf(bound)
+    rank = (-bound).argsort(1, kind="stable").argsort(1, kind="stable")
+    wanted, seen = usable & (rank < FIRST), np.zeros_like(usable)
+    wanted[:, 0] = True
+    scores = np.zeros((*usable.shape, 1 + around.neighbours.shape[1]), np.float32)
+    value = np.full(usable.shape, -np.inf)
+    while wanted.any():
+        scores = np.where(wanted[:, :, None], _scores(proposals, judge, around, wanted), scores)
+        seen |= wanted
+        value = np.where(seen, weight * log_softmax(softness * scores)[:, :, 0] + bound, -np.inf)
+        wanted = usable & ~seen & (bound >= value.max(1, keepdims=True))
+    return scores, value
+
+
 def _scores(proposals: Proposals, judge: Judging, around: Surroundings, wanted: np.ndarray) -> np.ndarray:
-    """The judge's scores over temperature of each proposal with its image and the neighbours [I, K, 1 + M]; those of
-    the plain one where a proposal is not wanted [I, K]."""
-    pairs = zip(proposals.texts, wanted.tolist())
-    chosen = [[text if use else texts[0] for text, use in zip(texts, uses)] for texts, uses in pairs]
-    different = {text: row for row, text in enumerate(dict.fromkeys(t for texts in chosen for t in texts))}
-    columns = np.asarray([[different[text] for text in texts] for texts in chosen])  # [I, K]
+    """The judge's scores over temperature of each wanted [I, K] proposal with its image and the neighbours
+    [I, K, 1 + M]; arbitrary for the others."""
+    pairs = list(zip(proposals.texts, wanted.tolist()))
+    texts = (text for texts, uses in pairs for text, use in zip(texts, uses) if use)
+    different = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+    columns = np.asarray([[different[t] if use else 0 for t, use in zip(texts, uses)] for texts, uses in pairs])
     own, others = judge.caption_scores(list(different), around)  # [I, C], [A, C]
     own = own[np.arange(len(columns))[:, None], columns]  # [I, K]
     others = others[around.neighbours[:, None], columns[:, :, None]]  # [I, K, M]

@@ -84,10 +84,12 @@ class WordEvidence:
         variance = ((texts @ self.image_covariance) * texts).sum(1)
         return texts @ self.image_mean, np.sqrt(np.maximum(variance, 1e-8))
 
-    def z(self, images: np.ndarray) -> np.ndarray:
-        """z [I, W] of image vectors [I, E] and all words."""
+    def z(self, images: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """z [I, W] of image vectors [I, E] and all words, or those in some rows."""
         mean, deviation = self._word_statistics
-        return np.asarray((unit(images) @ self.vectors.T - mean) / deviation)
+        if rows is None:
+            return np.asarray((unit(images) @ self.vectors.T - mean) / deviation)
+        return np.asarray((unit(images) @ self.vectors[rows].T - mean[rows]) / deviation[rows])
 
     def fit(self, images: np.ndarray, captions: np.ndarray) -> np.ndarray:
         """z [N] of image vectors [N, E] and the vectors of a caption each [N, E]."""

@@ -11,6 +11,7 @@ import tellapart as ta
 from tellapart.core.types import Images
 from tellapart.inference import captioning, matching
 from tellapart.inference.caption_generator import as_arrays
+from tellapart.inference.light import matching as light_matching
 from tellapart.inference.light.beam import beams, best_captions
 from tellapart.inference.light.captioning import LightCaptioner
 from tellapart.inference.light.matching import LightMatcher
@@ -161,3 +162,29 @@ def test_nouns_are_lit_where_torch_lights_them(
             assert one.words == other.words and one.nouns == other.nouns
             np.testing.assert_allclose(one.boxes, other.boxes, atol=1e-6)
             np.testing.assert_allclose(one.weights, other.weights, atol=1e-4)
+
+
+def test_many_batches_in_threads_give_the_captions_of_one(light: LightCaptioner, squares: list[np.ndarray]) -> None:
+    """Batches are captioned by several threads; order and captions stay those of a single batch."""
+    whole = light.caption(squares, against=squares)
+    parts = light.caption(squares, against=squares, batch_size=1)
+    assert [(one.text, one.distinct) for one in parts] == [(one.text, one.distinct) for one in whole]
+
+
+def test_vectors_of_captions_are_remembered(light: LightCaptioner, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert light.judge is not None
+    matcher = LightMatcher(light.judge.run, precision="float32")
+    monkeypatch.setattr(light_matching, "REMEMBERED", 3)
+    read: list[int] = []
+    encode = matcher.encoder.encode_texts
+    monkeypatch.setattr(
+        matcher.encoder, "encode_texts", lambda texts, **other: read.append(len(texts)) or encode(texts, **other)
+    )
+    first = matcher.caption_vectors(["a cat", "a dog", "a cat"])
+    again = matcher.caption_vectors(["a dog", "a bird", "a cat"])
+    matcher.caption_vectors(["a boat", "a cat"])  # too many: only the latest are kept
+    assert read == [2, 1, 1] and matcher.caption_vectors([]).shape == (0, matcher.width)
+    np.testing.assert_array_equal(again[[2, 0]], first[:2])
+    np.testing.assert_allclose(again, encode(["a dog", "a bird", "a cat"]), atol=1e-5)
+    matcher.caption_vectors(["a cat"])
+    assert read[-1] == 1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tellapart.core.progress import Progress
+from tellapart.core.threads import in_order
 from tellapart.images.folders import find_some_photos
 from tellapart.images.sources import ImageInput, as_images, name_of
 from tellapart.inference.caption_settings import CaptionSettings
@@ -72,27 +73,29 @@ class LightNeighbourhood:
             self.vectors = np.concatenate([self.vectors, np.asarray(known.vectors, np.float32)])
 
     def batches(self, captioner: LightCaptioner, settings: CaptionSettings) -> Iterator[LightBatch]:
-        """Captions of the images in the given order, and the faults of unreadable ones."""
-        for first in range(0, len(self.rows), self.batch_size):
-            places = np.arange(first, min(first + self.batch_size, len(self.rows)))
-            good = np.asarray([int(self.rows[place]) not in self.faults for place in places], bool)
-            faults = {int(place): self.faults[int(self.rows[place])] for place in places[~good]}
-            places = places[good]
-            if not len(places):
-                yield LightBatch([], None, faults)
-                continue
-            rows = self.rows[places]
-            found = self.others[nearest_vectors(self.vectors[rows], self.vectors[self.others], settings.neighbours)]
-            used, nearest = np.unique(found, return_inverse=True)
-            around = Surroundings(
-                Vectors(self.vectors[rows]), Vectors(self.vectors[used]), nearest.reshape(found.shape)
-            )
-            cells = np.stack([self.cells[int(one)] for one in rows]).astype(np.float32)
-            captions = captioner.generate_apart(
-                cells, self.judge, around, settings.beam or GUIDED_BEAM, settings.weight
-            )
-            names = [[self.names[one] for one in line] for line in found.tolist()]
-            yield LightBatch(places.tolist(), captions, faults, names, cells)
+        """Captions of the images in the given order, and the faults of unreadable ones; one thread per core."""
+        captioner.open(self.judge)
+        parts = [
+            np.arange(first, min(first + self.batch_size, len(self.rows)))
+            for first in range(0, len(self.rows), self.batch_size)
+        ]
+        workers = captioner.extractor.workers if len(parts) > 1 else 1
+        return in_order(lambda places: self._batch(places, captioner, settings), parts, workers)
+
+    def _batch(self, places: np.ndarray, captioner: LightCaptioner, settings: CaptionSettings) -> LightBatch:
+        good = np.asarray([int(self.rows[place]) not in self.faults for place in places], bool)
+        faults = {int(place): self.faults[int(self.rows[place])] for place in places[~good]}
+        places = places[good]
+        if not len(places):
+            return LightBatch([], None, faults)
+        rows = self.rows[places]
+        found = self.others[nearest_vectors(self.vectors[rows], self.vectors[self.others], settings.neighbours)]
+        used, nearest = np.unique(found, return_inverse=True)
+        around = Surroundings(Vectors(self.vectors[rows]), Vectors(self.vectors[used]), nearest.reshape(found.shape))
+        cells = np.stack([self.cells[int(one)] for one in rows]).astype(np.float32)
+        captions = captioner.generate_apart(cells, self.judge, around, settings.beam or GUIDED_BEAM, settings.weight)
+        names = [[self.names[one] for one in line] for line in found.tolist()]
+        return LightBatch(places.tolist(), captions, faults, names, cells)
 
     def _read(self, everything: list[ImageInput], extractor: LightExtractor, progress: Progress) -> None:
         with progress.bar(len(everything), "extracting features") as advance:

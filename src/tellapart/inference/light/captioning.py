@@ -128,6 +128,11 @@ class LightCaptioner:
             return None
         return LightMatcher(open_exported("bundled", "matcher"), self.workers, self.precision)
 
+    def open(self, judge: LightMatcher) -> None:
+        """Open what captions against other images need, so that threads do not open it twice."""
+        self.captioner.open()
+        judge.open()
+
     def generate(self, cells: np.ndarray, beam: int = BEAM) -> GeneratedCaptions:
         """The likeliest caption of each image [I, R, D], by beam search."""
         best = ExportedSearches(self.captioner, self.run.vocabulary, cells, beam).plain()

@@ -37,6 +37,10 @@ class ExportedEncoder:
     def _text(self) -> Session:
         return Session(graph_path(self.run.folder / "text", "float32"))
 
+    def open_text(self) -> None:
+        """Open the graph of texts now."""
+        assert self._text
+
     def encode_cells(self, cells: np.ndarray) -> np.ndarray:
         """Vectors of length one [I, E] of images [I, R, D]."""
         parts = [

@@ -21,6 +21,8 @@ from tellapart.runs.bundled import MODELS
 from tellapart.runs.fingerprint import fingerprint
 
 ImageInputs = ImageInput | Iterable[ImageInput]
+REMEMBERED = 4096
+"""Vectors of captions that are kept: one caption is judged several times, and look-alikes share captions."""
 
 
 class LightMatcher:
@@ -36,6 +38,7 @@ class LightMatcher:
         self.run, self.workers = run, workers
         self.precision = chosen_precision(precision)
         self.encoder = ExportedEncoder(run)
+        self._remembered: dict[str, np.ndarray] = {}
 
     def encode_images(self, images: ImageInputs, *, batch_size: int = 32, progress: bool = False) -> np.ndarray:
         """Vectors of length one [N, D], float32; one image gives [1, D]."""
@@ -91,6 +94,11 @@ class LightMatcher:
         """The backbone, opened when the first image is encoded."""
         return LightExtractor(self.run, self.precision, self.workers)
 
+    def open(self) -> None:
+        """Open what captions are judged by, so that threads do not open it twice."""
+        self.encoder.open_text()
+        _ = self.evidence
+
     def encode_features(self, cells: np.ndarray) -> np.ndarray:
         """Vectors of length one [N, D] of cells [N, R, F]."""
         return self.encoder.encode_cells(cells)
@@ -102,7 +110,15 @@ class LightMatcher:
 
     def caption_vectors(self, captions: Sequence[str]) -> np.ndarray:
         """Vectors of captions [C, E]; one without a known word is no error."""
-        return self.encoder.encode_texts(captions, allow_unknown=True)
+        remembered = self._remembered  # another thread may replace it
+        missing = [caption for caption in dict.fromkeys(captions) if caption not in remembered]
+        new = dict(zip(missing, self.encoder.encode_texts(missing, allow_unknown=True)))
+        known = [new[caption] if caption in new else remembered[caption] for caption in captions]
+        if len(remembered) + len(new) > REMEMBERED:
+            self._remembered = new
+        else:
+            remembered.update(new)
+        return np.stack(known) if known else np.zeros((0, self.width), np.float32)
 
     def cell_similarity(self, cells: np.ndarray, words: Sequence[str]) -> np.ndarray:
         """Similarity [T, R] of words with each cell of one image [R, D]."""

@@ -43,6 +43,10 @@ class ExportedCaptioner:
     def _step(self) -> Session:
         return Session(graph_path(self.run / "step", self.precision))
 
+    def open(self) -> None:
+        """Open both graphs now."""
+        assert self._start and self._step
+
     def start(self, cells: np.ndarray) -> State:
         """The state of images [I, R, D] before the first word."""
         state = self._start(cells=np.asarray(cells, np.float32))
