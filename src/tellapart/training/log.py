@@ -1,38 +1,34 @@
-"""The training log: one JSON object per line, and TensorBoard files where they are asked for."""
+"""The training log: one JSON object per line; trackers get the same values where they are asked for."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tellapart.core.files import write_text
+from tellapart.training.trackers import Tracker
 
 
 class Log:
     """Appends to log.jsonl, which starts again with the rows to keep of an earlier log."""
 
-    def __init__(self, path: Path, kept: Iterable[dict[str, Any]] = (), tensorboard: bool = False) -> None:
+    def __init__(self, path: Path, kept: Iterable[dict[str, Any]] = (), trackers: Sequence[Tracker] = ()) -> None:
         self.path = path
         write_text(path, "".join(json.dumps(row) + "\n" for row in kept))
         self.file = path.open("a", encoding="utf-8")
-        self.board: Any = None
-        if tensorboard:
-            from torch.utils.tensorboard import SummaryWriter
-
-            self.board = SummaryWriter(path.parent / "tensorboard")
+        self.trackers = list(trackers)
 
     def write(self, **row: Any) -> None:
         """Append a row."""
         self.file.write(json.dumps(row) + "\n")
         self.file.flush()
-        if self.board is not None:
-            for name, value in row.items():
-                if isinstance(value, float):
-                    self.board.add_scalar(f"{row['stage']}/{name}", value, row["total"])
+        values = {f"{row['stage']}/{name}": value for name, value in row.items() if isinstance(value, float)}
+        for tracker in self.trackers:
+            tracker.log(values, row["total"])
 
     def sync(self) -> None:
         """Write all rows so far to the disk, before a checkpoint counts on them."""
@@ -42,8 +38,8 @@ class Log:
         """Close the files."""
         self.sync()
         self.file.close()
-        if self.board is not None:
-            self.board.close()
+        for tracker in self.trackers:
+            tracker.close()
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:

@@ -44,6 +44,14 @@ class TrainSettings:
     Stages that need values from the GPU in every step (rewards, adversaries), sgd, float16, `accumulate` and several
     processes train without it."""
     tensorboard: bool = False
-    """Also write TensorBoard files (needs tensorboard)."""
+    """Also write TensorBoard files (needs tensorboard); the same as --track tensorboard."""
+    track: tuple[str, ...] = ()
+    """Also log to tensorboard, wandb or mlflow. wandb and mlflow write files into the run folder, unless WANDB_MODE or
+    MLFLOW_TRACKING_URI say otherwise."""
     save_every: float = 120.0
     """Seconds between checkpoints."""
+
+    @property
+    def trackers(self) -> tuple[str, ...]:
+        """Names of all trackers, each once."""
+        return tuple(dict.fromkeys((*(("tensorboard",) if self.tensorboard else ()), *self.track)))

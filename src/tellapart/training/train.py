@@ -58,6 +58,7 @@ from tellapart.training.runtime import StageRuntime
 from tellapart.training.settings import TrainSettings
 from tellapart.training.stage_dependencies import chosen_stages, finished_stages, unneeded_stages
 from tellapart.training.start_from_run import check_start, started_from
+from tellapart.training.trackers import check_trackers, open_trackers
 from tellapart.training.validation import earlier_losses, validating_stages
 
 START = "start"
@@ -175,6 +176,7 @@ def _stage_model(plan: _Plan, index: int, position: Position, checkpoint: Path |
 
 def _checked(recipe: Recipe, settings: TrainSettings, device: torch.device) -> _Plan:
     """The recipe with its overrides, checked as far as possible before the run folder is made."""
+    check_trackers(settings.trackers)
     pack = open_pack(settings.data)
     recipe = override(recipe, settings.set)
     chosen = chosen_stages(recipe, settings.stages)
@@ -231,9 +233,15 @@ def _begin(plan: _Plan, progress: Progress) -> tuple[Position, Path | None, Log 
             copy_stages(settings.base, plan.recipe, settings.out)
         found = find_resume_point(plan.recipe, plan.chosen, settings.out)
         begun = {"position": vars(found.position), "checkpoint": str(found.checkpoint or "")}
-        log = Log(settings.out / "log.jsonl", found.rows, settings.tensorboard)
+        facts = {"recipe": plan.recipe.name, "seed": plan.recipe.seed, "data": str(settings.data), **_changes(settings)}
+        log = Log(settings.out / "log.jsonl", found.rows, open_trackers(settings.trackers, settings.out, facts))
     begun = from_main(begun)
     return Position(**begun["position"]), Path(begun["checkpoint"]) if begun["checkpoint"] else None, log
+
+
+def _changes(settings: TrainSettings) -> dict[str, str]:
+    """What `set` changes, by field."""
+    return {name: value for name, _, value in (change.partition("=") for change in settings.set)}
 
 
 def _runtime(plan: _Plan, index: int, model: nn.Module, outputs: _Outputs) -> StageRuntime:
