@@ -30,7 +30,7 @@ class Recorder:
         self.facts = given
         return self
 
-    def Settings(self, **given: Any) -> dict[str, Any]:  # noqa: N802
+    def Settings(self, **given: Any) -> dict[str, Any]:
         return given
 
     def log(self, values: dict[str, float], step: int) -> None:
@@ -39,7 +39,7 @@ class Recorder:
     def finish(self) -> None:
         self.open = False
 
-    def MlflowClient(self, tracking_uri: str) -> Recorder:  # noqa: N802
+    def MlflowClient(self, tracking_uri: str) -> Recorder:
         self.facts["uri"] = tracking_uri
         return self
 
