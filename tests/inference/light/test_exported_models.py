@@ -177,9 +177,12 @@ def test_vectors_of_captions_are_remembered(light: LightCaptioner, monkeypatch: 
     monkeypatch.setattr(light_matching, "REMEMBERED", 3)
     read: list[int] = []
     encode = matcher.encoder.encode_texts
-    monkeypatch.setattr(
-        matcher.encoder, "encode_texts", lambda texts, **other: read.append(len(texts)) or encode(texts, **other)
-    )
+
+    def counted(texts: list[str], allow_unknown: bool = False) -> np.ndarray:
+        read.append(len(texts))
+        return encode(texts, allow_unknown)
+
+    monkeypatch.setattr(matcher.encoder, "encode_texts", counted)
     first = matcher.caption_vectors(["a cat", "a dog", "a cat"])
     again = matcher.caption_vectors(["a dog", "a bird", "a cat"])
     matcher.caption_vectors(["a boat", "a cat"])  # too many: only the latest are kept
