@@ -9,7 +9,7 @@ from tellapart.reproduce.fill import Data, Filled
 from tellapart.reproduce.results_page import _suits
 from tellapart.reproduce.statistics import Cell
 from tellapart.reproduce.table import Claim, Column, Greater, Row, Table
-from tellapart.reproduce.tally import NO_DATA, tally_claims, tally_markdown
+from tellapart.reproduce.tally import NO_RUN, tally_claims, tally_markdown
 
 RECIPE = TABLES["find/scan"].rows[0].recipe
 CLAIMS = (Claim("a beats b", (Greater("a", "b", "c"),)), Claim("b beats a", (Greater("b", "a", "c"),)))
@@ -43,7 +43,7 @@ def test_each_claim_once_per_table_and_pack() -> None:
 
 def test_claims_of_tables_without_a_run_count_as_not_run() -> None:
     found = tally_claims([TABLE], [])
-    assert [(one.pack, one.checked.reason) for one in found] == [(NO_DATA, "not run")] * 2
+    assert [(one.pack, one.checked.reason) for one in found] == [(NO_RUN, "not run")] * 2
     found = tally_claims([replace(TABLE, pack_names=("coco",))], [])
     assert {one.pack for one in found} == {"coco: no run"}
 
@@ -57,13 +57,26 @@ def test_the_lines_add_up() -> None:
     single = {("a", "c"): Cell({0: 9.0}), ("b", "c"): Cell({0: 1.0, 1: 1.0, 2: 1.0})}
     sections = [filled(TABLE, "flickr8k", DECIDED), filled(TABLE, "coco", single)]
     text = tally_markdown(tally_claims([TABLE], sections))
-    assert "| paper | flickr8k | 2 | 1 | 1 | 0 |  |" in text
-    assert "| paper | coco | 2 | 1 (1 on 1 seed) | 1 (1 on 1 seed) | 0 |  |" in text
-    assert "| **all** |  | 4 | 2 (1 on 1 seed) | 2 (1 on 1 seed) | 0 |  |" in text
+    assert "| paper | flickr8k | 2 | 1 | 1 | 0 | 0 |  |" in text
+    assert "| paper | coco | 2 | 1 (1 on 1 seed) | 1 (1 on 1 seed) | 0 | 0 |  |" in text
+    assert "| **all** |  | 4 | 2 (1 on 1 seed) | 2 (1 on 1 seed) | 0 | 0 |  |" in text
     assert "Undecided:" not in text
     undecided = tally_markdown(tally_claims([TABLE], [filled(TABLE, "coco", OPEN)]))
-    assert "| paper | coco | 2 | 0 | 0 | 2 | 2 too few seeds |" in undecided
+    assert "| paper | coco | 2 | 0 | 0 | 2 | 0 | 2 too few seeds |" in undecided
     assert "| paper/table1 | coco | a beats b | too few seeds |" in undecided
+
+
+def test_claims_that_no_run_can_decide_are_counted_apart() -> None:
+    """A table whose data are not at hand, and a claim that no row states: neither waits for a run."""
+    lacking = replace(TABLE, name="paper/table2", lacks="boxes")
+    beyond = replace(TABLE, beyond=(("c beats all", "a server"),))
+    claims = tally_claims([beyond, lacking], [filled(beyond, "flickr8k", OPEN)])
+    text = tally_markdown(claims)
+    assert "| paper | flickr8k | 2 | 0 | 0 | 2 | 0 | 2 too few seeds |" in text
+    assert "| paper | no data | 3 | 0 | 0 | 0 | 3 |  |" in text
+    assert "| **all** |  | 5 | 0 | 0 | 2 | 3 | 2 too few seeds |" in text
+    assert "| paper/table1 | c beats all | a server |" in text and "| paper/table2 | a beats b | boxes |" in text
+    assert text.count("not run") == 0
 
 
 def test_captions_of_coco_do_not_make_a_pack_coco() -> None:

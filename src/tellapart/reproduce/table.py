@@ -140,6 +140,10 @@ class Table:
     """What a reader must know: interpretations of the paper, differences of data or backbone."""
     pack_names: tuple[str, ...] = ()
     """docs/results.md shows only runs on packs whose name contains one of these. Default: all packs."""
+    lacks: str = ""
+    """What its rows need and no data at hand has. Its claims are then counted apart from those that wait for a run."""
+    beyond: tuple[tuple[str, str], ...] = ()
+    """(claim, what is lacking): claims of the paper that no row can state."""
 
     def only(self, rows: tuple[str, ...]) -> Table:
         """The table with only these rows, and the claims that need no others."""

@@ -8,15 +8,18 @@ from dataclasses import dataclass
 
 from tellapart.reproduce.claims import HELD, NOT_HELD, REASONS, UNDECIDED, CheckedClaim, check_claim
 from tellapart.reproduce.fill import Filled
-from tellapart.reproduce.table import Table
+from tellapart.reproduce.table import Claim, Table
 
-NO_DATA = "no run"
+NO_RUN = "no run"
 """Stands for the data of tables that have not been run at all."""
+NO_DATA = "no data"
+"""Stands for data that are not at hand."""
 
 TALLY_NOTE = """Claims of all tables, ours among them, once per table and data set. A table that was run on several
 kinds of features counts once, by the first section that decides the claim. *1 seed*: verdicts that rest on one run of a
 row; other seeds may differ. *Too few seeds*: fewer than five, and the images alone would decide it. *Interval spans the
-bound*: five seeds or more, or the images alone leave it open."""
+bound*: five seeds or more, or the images alone leave it open. *No data*: no run can decide it with the data at hand;
+these claims are listed last, with what is lacking."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class TalliedClaim:
     table: str
     pack: str
     checked: CheckedClaim
+    lacks: str = ""
+    """What no data at hand has, so that no run can decide it."""
 
     @property
     def paper(self) -> str:
@@ -43,8 +48,13 @@ def tally_claims(tables: Iterable[Table], filled: Sequence[Filled]) -> list[Tall
             sections = [one.claims for one in own if one.data.pack == pack]
             found += [TalliedClaim(table.name, pack, _first_decided(judged)) for judged in zip(*sections)]
         if not own:
-            wanted = f"{', '.join(table.pack_names)}: {NO_DATA}" if table.pack_names else NO_DATA
-            found += [TalliedClaim(table.name, wanted, check_claim(claim, {})) for claim in table.claims]
+            wanted = f"{', '.join(table.pack_names)}: {NO_RUN}" if table.pack_names else NO_RUN
+            wanted = NO_DATA if table.lacks else wanted
+            found += [TalliedClaim(table.name, wanted, check_claim(claim, {}), table.lacks) for claim in table.claims]
+        found += [
+            TalliedClaim(table.name, NO_DATA, CheckedClaim(Claim(text, ()), UNDECIDED, ()), lacks)
+            for text, lacks in table.beyond
+        ]
     return found
 
 
@@ -56,31 +66,36 @@ def _first_decided(judged: Sequence[CheckedClaim]) -> CheckedClaim:
 def tally_markdown(claims: Sequence[TalliedClaim]) -> str:
     """The tally: a line per paper and pack, then every undecided claim with its reason."""
     out = ["## Tally", "", TALLY_NOTE, ""]
-    out += ["| paper | data | claims | held | not held | undecided | because |"]
-    out += ["|---|---|---:|---:|---:|---:|---|"]
+    out += ["| paper | data | claims | held | not held | undecided | no data | because |"]
+    out += ["|---|---|---:|---:|---:|---:|---:|---|"]
     groups: dict[tuple[str, str], list[TalliedClaim]] = {}
     for claim in claims:
         groups.setdefault((claim.paper, claim.pack), []).append(claim)
     out += [_line(paper, pack, group) for (paper, pack), group in sorted(groups.items(), key=_order)]
     out += [_line("**all**", "", claims)]
-    undecided = [claim for claim in claims if claim.checked.verdict == UNDECIDED]
+    undecided = [claim for claim in claims if claim.checked.verdict == UNDECIDED and not claim.lacks]
     if undecided:
         out += ["", "Undecided:", "", "| table | data | claim | reason |", "|---|---|---|---|"]
         out += [f"| {one.table} | {one.pack} | {one.checked.claim.text} | {one.checked.reason} |" for one in undecided]
+    lacking = [claim for claim in claims if claim.lacks]
+    if lacking:
+        out += ["", "No data:", "", "| table | claim | what is lacking |", "|---|---|---|"]
+        out += [f"| {one.table} | {one.checked.claim.text} | {one.lacks} |" for one in lacking]
     return "\n".join(out)
 
 
 def _order(item: tuple[tuple[str, str], list[TalliedClaim]]) -> tuple[str, bool, str]:
     (paper, pack), _ = item
-    return paper, pack.endswith(NO_DATA), pack
+    return paper, pack.endswith(NO_RUN) or pack == NO_DATA, pack
 
 
 def _line(paper: str, pack: str, group: Sequence[TalliedClaim]) -> str:
+    lacking = sum(bool(one.lacks) for one in group)
     counts = Counter(one.checked.verdict for one in group)
-    reasons = Counter(one.checked.reason for one in group)
+    reasons = Counter(one.checked.reason for one in group if not one.lacks)
     because = ", ".join(f"{reasons[reason]} {reason}" for reason in REASONS if reasons[reason])
     decided = " | ".join(_decided(verdict, counts[verdict], group) for verdict in (HELD, NOT_HELD))
-    return f"| {paper} | {pack} | {len(group)} | {decided} | {counts[UNDECIDED]} | {because} |"
+    return f"| {paper} | {pack} | {len(group)} | {decided} | {counts[UNDECIDED] - lacking} | {lacking} | {because} |"
 
 
 def _decided(verdict: str, count: int, group: Sequence[TalliedClaim]) -> str:

@@ -242,6 +242,7 @@ TABLE4 = Table(
         "It needs a pack of COCO with regions. Our split of COCO has vectors and grid cells, for which no detector was "
         "run, so that this table has no runs on it.",
     ),
+    lacks="detections of COCO's images",
 )
 
 WEIGHTS = ("0.02", "0.05", "0.1", "0.2", "0.5", "1.0")
