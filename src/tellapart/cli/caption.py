@@ -19,7 +19,7 @@ from tellapart.images.opening import UnreadableImage
 from tellapart.inference.caption_settings import NEIGHBOURS, CaptionSettings
 from tellapart.inference.known_images import KnownImages
 from tellapart.inference.loading import load_captioner
-from tellapart.search.table import TABLE
+from tellapart.search.location import is_index
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def caption(options: CaptionOptions) -> Captions:
 
 def _others(against: Path | None) -> Path | KnownImages | None:
     """A folder of photos, or the photos of an index, whose vectors are known."""
-    if against is None or not (against / f"{TABLE}.lance").is_dir():
+    if against is None or not is_index(str(against)):
         return against
     from tellapart.search.photo_index import open_index
 

@@ -12,7 +12,6 @@ import tyro
 from tellapart.cli.errors import exit_code
 from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
-from tellapart.search.ann import as_matrix
 from tellapart.search.calibration import write_calibration
 from tellapart.search.fit_calibration import CaptionedPhotos, fit_calibration
 from tellapart.search.photo_index import PhotoIndex, open_index
@@ -55,13 +54,12 @@ def captioned_photos(index: PhotoIndex, pack: Pack, split: str) -> CaptionedPhot
     vectors = [np.zeros((0, index.store.about.width), np.float32)]
     references: list[list[str]] = []
     captions: list[str] = []
-    for batch in index.store.batches(["path", "caption", "vector"]):
-        rows = [names.get(Path(path).stem, -1) for path in batch["path"].to_pylist()]
-        kept = [place for place, row in enumerate(rows) if row >= 0]
-        vectors.append(as_matrix(batch["vector"], index.store.about.width)[kept])
-        texts = batch["caption"].to_pylist()
-        captions += [texts[place] or "" for place in kept]
-        references += [[pack.captions[one].text for one in pack.captions_of[rows[place]]] for place in kept]
+    for row in index.store.rows(["path", "caption", "vector"]):
+        image = names.get(Path(row["path"]).stem)
+        if image is not None:
+            vectors.append(row["vector"][None])
+            captions.append(row["caption"] or "")
+            references.append([pack.captions[one].text for one in pack.captions_of[image]])
     if not captions:
         raise InputError(f"The index {index.path} has no photo of the split '{split}'; index its images first.")
     return CaptionedPhotos(np.concatenate(vectors), references, captions)

@@ -12,9 +12,9 @@ import tyro
 
 from tellapart.core.precisions import Precision
 from tellapart.images.formats import EXTRAS
-from tellapart.search.ann import Built
 from tellapart.search.changes import Changes
 from tellapart.search.photo_index import PhotoIndex
+from tellapart.search.protocol import Built
 
 SHOWN_FAULTS = 10
 
@@ -26,7 +26,7 @@ class IndexOptions:
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Folders of photos, searched recursively."""
     out: str
-    """The index: a folder, or any address that LanceDB takes (s3://…, gs://…, az://…)."""
+    """The index: a folder, or with tellapart[lance] any address that LanceDB takes (s3://…, gs://…, az://…)."""
     matcher: str = "bundled:matcher"
     """The run, or hf:FOLDER, whose vectors are indexed; it must give one vector per image."""
     captioner: str = "bundled:captioner"

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from tellapart.core.suggestions import meant
-from tellapart.search.ann import built
 from tellapart.search.answer import Answer
 from tellapart.search.photo_index import SHORTLIST, PhotoIndex
 from tellapart.search.query import Found
@@ -99,7 +98,7 @@ def search(options: SearchOptions) -> Answer:
         write_sheet(found.photos, _title(options), options.sheet)
     for note in notes(found, _title(options)):
         print(note, file=sys.stderr)
-    _print(found, options, "approximate" if built(opened.store) and not options.exact else "exact")
+    _print(found, options, "approximate" if opened.store.approximate() and not options.exact else "exact")
     return found
 
 

@@ -11,10 +11,9 @@ import numpy as np
 from tellapart.search.calibration import Calibration, probability
 from tellapart.search.copies import Shot, collapsed
 from tellapart.search.filters import Filters
-from tellapart.search.full_text import rows_with_words
 from tellapart.search.lexicon import UnknownWord, corrected, words_of
-from tellapart.search.query import RETURNED, Candidate, Found, Searcher, candidate, own_caption
-from tellapart.search.store import Store
+from tellapart.search.protocol import Store
+from tellapart.search.query import RETURNED, Candidate, Found, Searcher, own_caption
 from tellapart.text.function_words import is_content
 from tellapart.text.lemmas import noun_lemma
 
@@ -124,7 +123,7 @@ def share_of_words(words: Sequence[str], caption: str | None) -> float:
 
 def captions_have(store: Store, text: str) -> bool:
     """Whether some caption has a word of a text."""
-    return bool(rows_with_words(store, wanted_words(text), ["path"], 1, Filters()))
+    return bool(store.with_words(wanted_words(text), ["path"], 1, Filters()))
 
 
 def _with_captioned(
@@ -132,9 +131,9 @@ def _with_captioned(
 ) -> list[Candidate]:
     """The nearest rows, and those whose captions have words of the query."""
     there = {one.row["path"] for one in near}
-    captioned = rows_with_words(searcher.store, words, [*RETURNED, "vector"], rows, filters)
-    more = [candidate(row, 0.0) for row in captioned if row["path"] not in there]
-    return near + [replace(one, cosine=float(one.vector @ query.vector)) for one in more]
+    captioned = searcher.store.with_words(words, [*RETURNED, "vector"], rows, filters)
+    more = [(row, row.pop("vector")) for row in captioned if row["path"] not in there]
+    return near + [Candidate(row, vector, float(vector @ query.vector)) for row, vector in more]
 
 
 def _ranked(

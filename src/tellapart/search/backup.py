@@ -1,4 +1,4 @@
-"""An index as one file: all tables with checksums, and the captions that people wrote as text.
+"""An index as one file: its database with a checksum, and the captions that people wrote as text.
 
 The file is a zip archive without compression, since vectors do not compress: any program can open it.
 """
@@ -8,23 +8,23 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import tempfile
 import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tellapart.core.checksums import Sum, checksum
-from tellapart.core.errors import InputError
+from tellapart.core.errors import InputError, Step
 from tellapart.core.files import atomic_folder, atomic_path
 from tellapart.core.json_text import BrokenJson, parse_json
 from tellapart.search.edits import edits_of
-from tellapart.search.saved import SAVED, Saved
+from tellapart.search.location import DATABASE, is_lance
+from tellapart.search.sqlite.copying import copy_database
 from tellapart.search.store import open_store
-from tellapart.search.update import only_writer
 
 MANIFEST, EDITS = "backup.json", "edits.jsonl"
 FORM = 1
-ATTEMPTS = 5
 BLOCK = 1 << 20
 LARGEST_MANIFEST = 1 << 28
 
@@ -41,44 +41,32 @@ class Backup:
 
 
 def back_up(where: str, out: Path) -> Backup:
-    """Write an index into one file, atomically. It may be searched and edited meanwhile, but not updated."""
+    """Write an index into one file, atomically. It may be searched, edited and updated meanwhile."""
     if "://" in where:
         raise InputError(f"{where} is not a folder: only an index on a disk is backed up. Export its edits instead.")
-    store = open_store(where)
-    with only_writer(where), atomic_path(out) as partial:
-        for attempt in range(ATTEMPTS):
-            store.table.checkout_latest()
-            store.sync()
-            try:
-                return _write(where, partial)
-            except FileNotFoundError:  # an edit has replaced a file: begin again with the new ones
-                partial.unlink(missing_ok=True)
-                if attempt == ATTEMPTS - 1:
-                    raise InputError(f"Others keep writing the index {where}; try again.") from None
-        raise AssertionError("every attempt returns or raises")
+    if is_lance(where):
+        raise InputError(f"{where} is an index of an earlier version; update it once, then back it up.",
+                         Step("index", "FOLDER", out=where))  # fmt: skip
+    open_store(where)  # raises if there is none
+    with atomic_path(out) as partial, tempfile.TemporaryDirectory(dir=partial.parent, prefix=".backup-") as scratch:
+        copy_database(where, Path(scratch))
+        return _write(scratch, partial)
 
 
-def _write(where: str, partial: Path) -> Backup:
-    folder, store = Path(where), open_store(where)
-    record = Saved(where).read()
-    assert record is not None, "it was written just before"
-    edits = edits_of(store)
+def _write(folder: str, partial: Path) -> Backup:
+    """Write a copy of an index, which nobody changes, into an archive."""
+    store = open_store(folder)
+    edits, photos = edits_of(store), len(store)
+    store.close()  # before its file is read in another way
     lines = "".join(json.dumps(asdict(edit), ensure_ascii=False) + "\n" for edit in edits)
-    files: dict[str, Sum] = {}
+    file = Path(folder) / DATABASE
+    files = {DATABASE: checksum(file)}
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        for name in [*record.files, SAVED]:
-            archive.write(folder / name, f"index/{name}")
-            files[name] = record.files.get(name) or checksum(folder / name)
+        archive.write(file, f"index/{DATABASE}")
         archive.writestr(EDITS, lines)
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        size = sum(one[0] for one in files.values())
-        found = Backup(len(store), len(edits), size, now)
+        found = Backup(photos, len(edits), files[DATABASE][0], now)
         archive.writestr(MANIFEST, json.dumps({"form": FORM, **asdict(found), "files": files}, indent=1))
-    # saved.json may be newer than what was read first: then the files that it names must be there, too.
-    with zipfile.ZipFile(partial) as archive:
-        named = set(json.loads(archive.read(f"index/{SAVED}"))["files"])
-    if not named <= set(files):
-        raise FileNotFoundError(SAVED)
     return found
 
 

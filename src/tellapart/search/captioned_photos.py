@@ -13,24 +13,24 @@ from typing import Any
 from tellapart.core.errors import InputError, Step
 from tellapart.data.readers import Reader
 from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourceImage
+from tellapart.search.location import is_index
 
 COLUMNS = ("path", "folder", "content", "edited")
 
 
 def recognise(source: Path) -> bool:
     """Whether a folder is an index."""
-    return (source / "pictures.lance").is_dir()
+    return is_index(str(source))
 
 
 def read(source: Path, options: ReaderOptions) -> Source:
     """The photos of an index with the captions that people wrote."""
-    # Imported here because only reading needs LanceDB: recognising a source does not.
+    # Imported here because recognising a source does not need them.
     from tellapart.images.folders import file_inside
     from tellapart.search.store import open_store
 
     store = open_store(str(source))
-    condition = "" if options.keep_uncaptioned else "edited IS NOT NULL"
-    rows = [row for batch in store.batches(COLUMNS, condition) for row in batch.to_pylist()]
+    rows = list(store.rows(COLUMNS, edited=not options.keep_uncaptioned))
     if not any(row["edited"] for row in rows):
         raise InputError(
             f"Nobody has written a caption in the index {source} yet; edit some on its page first.",

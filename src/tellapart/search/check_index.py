@@ -1,20 +1,17 @@
-"""Checking an index: checksums of its files, every row, and the rows against the photos."""
+"""Checking an index: its files or its database, every row, and the rows against the photos."""
 
 from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 
 import numpy as np
 
-from tellapart.core.checksums import checksum
 from tellapart.core.errors import Error
 from tellapart.core.findings import Findings
-from tellapart.search.ann import as_matrix
-from tellapart.search.recovery import read_all
-from tellapart.search.saved import Saved, needed, table_files, table_names
-from tellapart.search.store import Store, open_store
+from tellapart.search.location import is_lance
+from tellapart.search.protocol import Store
+from tellapart.search.store import open_store
 
 ADVICE = (
     "copy the index again from where it is whole, or update it with `verify=True`, which encodes every photo again and "
@@ -27,61 +24,38 @@ LENGTH_ERROR = 0.02
 def check_index(where: str, repair: bool = False) -> Findings:
     """Check an index. Opening it undoes changes that a power failure cut short."""
     found = Findings(where, "index")
-    _check_files(where, found)
     try:
-        store = open_store(where)
-        for name in table_names(Path(where)) if "://" not in where else ():
-            read_all(store.history.database.open_table(name))
-        _check_rows(store, found)
+        if is_lance(where):
+            from tellapart.search.lance.checking import check_files
+
+            check_files(where, found, repair)
+        else:
+            from tellapart.search.sqlite.checking import check_database
+
+            check_database(where, found, repair)
+        check_rows(open_store(where), found)
     except Error as error:
         if not found.damaged:
             found.problem(str(error))
-        return found
     except Exception as error:
         found.problem(f"{where} cannot be read ({type(error).__name__}: {str(error)[:160]}); {ADVICE}.")
-        return found
-    if repair and not found.damaged:
-        store.sync()
     return found
 
 
-def _check_files(where: str, found: Findings) -> None:
-    saved = Saved(where)
-    try:
-        record = saved.read()
-    except Error as error:
-        found.problem(str(error))
-        return
-    if saved.folder is None or record is None:
-        found.notes.append(f"{where} has no checksums: an earlier version wrote it, or it is on object storage.")
-        return
-    for path in table_files(saved.folder):
-        name = path.relative_to(saved.folder).as_posix()
-        if name not in record.files:
-            found.notes.append(f"{path} has no checksum: it was not reported as saved.")
-        elif checksum(path) == record.files[name]:
-            found.files += 1
-        elif needed(saved.folder, path):
-            found.problem(f"{path} is damaged: its bytes are not those that were saved; {ADVICE}.")
-        else:
-            found.notes.append(f"{path} is damaged, but only a former version of the index needs it.")
-
-
-def _check_rows(store: Store, found: Findings) -> None:
+def check_rows(store: Store, found: Findings) -> None:
+    """Compare every row with what a row must be, and with its file."""
     seen: set[str] = set()
     doubled = wrong = gone = changed = 0
-    for batch in store.batches(["path", "content", "size", "modified", "vector"]):
-        lengths = np.linalg.norm(as_matrix(batch["vector"], store.about.width), axis=1)
-        wrong += int((~(np.abs(lengths - 1) < LENGTH_ERROR)).sum())
-        for row in batch.select(["path", "content", "size", "modified"]).to_pylist():
-            doubled += row["path"] in seen
-            seen.add(row["path"])
-            wrong += re.fullmatch("[0-9a-f]{32}", row["content"]) is None
-            try:
-                facts = os.stat(row["path"])
-                changed += (facts.st_size, facts.st_mtime_ns) != (row["size"], row["modified"])
-            except (OSError, ValueError):
-                gone += 1
+    for row in store.rows(["path", "content", "size", "modified", "vector"]):
+        wrong += not abs(float(np.linalg.norm(row["vector"])) - 1) < LENGTH_ERROR
+        doubled += row["path"] in seen
+        seen.add(row["path"])
+        wrong += re.fullmatch("[0-9a-f]{32}", row["content"] or "") is None
+        try:
+            facts = os.stat(row["path"])
+            changed += (facts.st_size, facts.st_mtime_ns) != (row["size"], row["modified"])
+        except (OSError, ValueError):
+            gone += 1
     found.rows = len(seen)
     if doubled:
         found.problem(f"{store.where} is damaged: {doubled} photos have two rows; make it again.")

@@ -7,7 +7,7 @@ from pathlib import Path
 from tellapart.core.errors import InputError
 from tellapart.core.findings import Findings
 from tellapart.core.leftovers import recover
-from tellapart.search.table import TABLE
+from tellapart.search.location import is_index
 
 
 def check_path(path: str, repair: bool = False) -> Findings:
@@ -16,7 +16,7 @@ def check_path(path: str, repair: bool = False) -> Findings:
     repair: restore what can be restored from other files, and write checksums where there are none.
     """
     folder = Path(path)
-    if "://" in path or (folder / f"{TABLE}.lance").is_dir():
+    if is_index(path):
         from tellapart.search.check_index import check_index
 
         return check_index(path, repair)

@@ -19,7 +19,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_path
 from tellapart.core.json_text import BrokenJson, parse_json
 from tellapart.core.text_files import read_text
-from tellapart.search.store import Store
+from tellapart.search.protocol import Store
 
 COLUMNS = ("image", "caption", "folder", "content")
 SUFFIXES = (".csv", ".jsonl")
@@ -53,8 +53,7 @@ class Imported:
 
 def edits_of(store: Store) -> list[StoredEdit]:
     """All captions that people wrote in an index, by path."""
-    batches = store.batches(["path", "folder", "content", "edited"], "edited IS NOT NULL")
-    rows = [row for batch in batches for row in batch.to_pylist()]
+    rows = store.rows(["path", "folder", "content", "edited"], edited=True)
     edits = (StoredEdit(row["path"], row["edited"], row["folder"], row["content"]) for row in rows)
     return sorted(edits, key=lambda edit: edit.image)
 
@@ -89,9 +88,8 @@ def read_edits(path: Path) -> list[StoredEdit]:
 
 def import_edits(store: Store, edits: Sequence[StoredEdit], *, replace: bool = False) -> Imported:
     """Store edits in an index. Captions that people wrote in it stay, unless `replace` is set."""
-    result, new = Imported(), dict[str, tuple[str, str]]()
-    rows = [r for b in store.batches(["path", "folder", "content", "edited"]) for r in b.to_pylist()]
-    by_content, by_path, by_place = _grouped(rows)
+    result, new = Imported(), dict[str, str]()
+    by_content, by_path, by_place = _grouped(store.rows(["path", "folder", "content", "edited"]))
     for edit in edits:
         found = by_content.get(edit.content) or by_path.get(os.path.abspath(edit.image)) or []
         if not found and edit.folder:
@@ -105,11 +103,8 @@ def import_edits(store: Store, edits: Sequence[StoredEdit], *, replace: bool = F
             elif row["edited"] and not replace:
                 result.kept.append(row["path"])
             else:
-                new[row["path"]] = row["content"], edit.caption
-    store.put_columns([{"path": path, "edited": caption} for path, (_, caption) in new.items()])
-    if new:
-        store.history.add_all([(content, path, caption) for path, (content, caption) in new.items()])
-    store.sync()
+                new[row["path"]] = edit.caption
+    store.edit_all(new)
     result.imported = len(new)
     return result
 

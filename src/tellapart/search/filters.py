@@ -7,15 +7,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-import numpy as np
-
 from tellapart.core.errors import InputError, Step
-from tellapart.search.table import LATER, quoted, under
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tellapart.search.store import Store
+    from tellapart.search.protocol import Store
 
 Day = datetime.date | str
 """A day, or its text: 2019-07-21."""
@@ -37,19 +32,12 @@ class Place:
     km: float = DEFAULT_KM
     """Photos within so many kilometres."""
 
-    def condition(self) -> str:
-        """The condition for the table. The map is taken for flat: below 300 km the error is under 1%."""
-        across = KM_PER_DEGREE * math.cos(math.radians(self.latitude))
-        east = f"((longitude - {self.longitude!r} + 540.0) % 360.0 - 180.0) * {across!r}"
-        north = f"(latitude - {self.latitude!r}) * {KM_PER_DEGREE!r}"
-        return f"({east}) * ({east}) + ({north}) * ({north}) <= {self.km * self.km!r}"
-
-    def mask(self, latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
-        """The same over columns in memory [N]; unknown places are NaN and do not match."""
+    def has(self, latitude: float, longitude: float) -> bool:
+        """Whether a point lies inside it. The map is taken for flat: below 300 km the error is under 1%."""
         across = KM_PER_DEGREE * math.cos(math.radians(self.latitude))
         east = ((longitude - self.longitude + 540) % 360 - 180) * across
         north = (latitude - self.latitude) * KM_PER_DEGREE
-        return np.asarray(east * east + north * north <= self.km * self.km)
+        return east * east + north * north <= self.km * self.km
 
 
 @dataclass(frozen=True)
@@ -72,44 +60,12 @@ class Filters:
     def check(self, store: Store) -> None:
         """Raise an InputError if the index was made before it stored what the filters need."""
         used = [name for name, value in (("camera", self.camera), ("latitude", self.place)) if value]
-        if missing := [name for name in used if name in LATER and name not in store.schema().names]:
+        if missing := [name for name in used if not store.has(name)]:
             what = "places" if "latitude" in missing else "cameras"
             raise InputError(
                 f"The index {store.where} was made before indexes stored {what}; update it once.",
                 Step("index", "FOLDER", out=store.where),
             )
-
-    def condition(self) -> str:
-        """The condition for the table; empty if there is none."""
-        parts = [under(self.folder)] if self.folder else []
-        parts += [f"taken >= timestamp {quoted(f'{self.after} 00:00:00')}"] if self.after else []
-        parts += [f"taken < timestamp {quoted(f'{self.before} 00:00:00')}"] if self.before else []
-        parts += [f"strpos(lower(camera), {quoted(self.camera.lower())}) > 0"] if self.camera else []
-        parts += [self.place.condition()] if self.place else []
-        parts += [f"width {COMPARED[self.orientation]} height AND width > 0"] if self.orientation else []
-        return " AND ".join(parts)
-
-    def mask(self, facts: pa.Table) -> np.ndarray:
-        """The same condition over rows in memory [N]."""
-        import pyarrow as pa
-        import pyarrow.compute as compute
-
-        kept = np.ones(facts.num_rows, bool)
-        if self.folder:
-            kept &= _true(compute.starts_with(facts["path"], self.folder.rstrip("/") + "/"))
-        for day, compare in ((self.after, compute.greater_equal), (self.before, compute.less)):
-            if day is not None:
-                start = pa.scalar(datetime.datetime.combine(day, datetime.time()), pa.timestamp("s"))
-                kept &= _true(compare(facts["taken"], start))
-        if self.camera:
-            kept &= _true(compute.match_substring(compute.utf8_lower(facts["camera"]), self.camera.lower()))
-        if self.place:
-            kept &= self.place.mask(_numbers(facts["latitude"]), _numbers(facts["longitude"]))
-        if self.orientation:
-            width, height = facts["width"].to_numpy(), facts["height"].to_numpy()
-            compared = {"landscape": width > height, "portrait": width < height, "square": width == height}
-            kept &= compared[self.orientation] & (width > 0)
-        return kept
 
 
 def as_day(day: Day | None, argument: str) -> datetime.date | None:
@@ -155,11 +111,3 @@ def as_orientation(text: str) -> Orientation | None:
     if text and found is None:
         raise InputError(f"`orientation` must be {', '.join(ORIENTATIONS[:-1])} or {ORIENTATIONS[-1]}, not '{text}'.")
     return found
-
-
-def _true(answers: pa.ChunkedArray) -> np.ndarray:
-    return np.asarray(answers.fill_null(False).to_numpy())
-
-
-def _numbers(column: pa.ChunkedArray) -> np.ndarray:
-    return np.asarray(column.to_numpy(), np.float64)

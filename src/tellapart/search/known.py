@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tellapart.core.explained import explained
-from tellapart.search.store import Store
-from tellapart.search.table import under
+from tellapart.search.filters import Filters
+from tellapart.search.protocol import Store
+
+ROWS = 8192
+"""Rows that are made small together."""
 
 
 def short_hash(text: str) -> int:
@@ -57,22 +61,25 @@ class Known:
         """Photos of the index under the folders that were walked, and that were not seen there."""
         if self.seen.all():
             return
-        for batch in store.batches(["path"], " OR ".join(map(under, folders))):
-            paths = batch["path"].to_pylist()
-            places = self.find(paths)
-            yield from (path for path, place in zip(paths, places.tolist()) if place >= 0 and not self.seen[place])
+        found: set[str] = set()
+        for folder in folders:
+            paths = [row["path"] for row in store.rows(["path"], Filters(folder)) if row["path"] not in found]
+            places = self.find(paths).tolist()
+            found.update(path for path, place in zip(paths, places) if place >= 0 and not self.seen[place])
+        yield from sorted(found)
 
 
 def read_known(store: Store) -> Known:
     """All rows of an index."""
     names, sizes, modified, contents, incomplete = [], [], [], [], []
-    for batch in store.batches(["path", "size", "modified", "content", "camera"]):
-        incomplete.append(np.asarray(batch["camera"].is_null().to_numpy(zero_copy_only=False)))
-        names.append(np.asarray([short_hash(path) for path in batch["path"].to_pylist()], np.uint64))
+    rows = store.rows(["path", "size", "modified", "content", "camera"])
+    while some := list(itertools.islice(rows, ROWS)):
+        incomplete.append(np.asarray([row.get("camera") is None for row in some]))
+        names.append(np.asarray([short_hash(row["path"]) for row in some], np.uint64))
         with explained(f"The index {store.where}", "copy it again from where it is whole, or make it again"):
-            contents.append(np.asarray([int(text[:16], 16) for text in batch["content"].to_pylist()], np.uint64))
-        sizes.append(batch["size"].to_numpy())
-        modified.append(batch["modified"].to_numpy())
+            contents.append(np.asarray([int(row["content"][:16], 16) for row in some], np.uint64))
+            sizes.append(np.asarray([row["size"] for row in some], np.int64))
+            modified.append(np.asarray([row["modified"] for row in some], np.int64))
     joined = _joined(names, np.uint64)
     order = np.argsort(joined)
     return Known(

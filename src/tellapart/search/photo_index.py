@@ -20,7 +20,6 @@ from tellapart.inference.known_images import KnownImages
 from tellapart.inference.loading import check_torch, load_captioner, load_matcher
 from tellapart.runs.bundled import lasting_name
 from tellapart.search.about_models import about_models
-from tellapart.search.ann import EXACT_BELOW, NEIGHBOURS, Built, as_matrix, build_if_large, sample_queries
 from tellapart.search.answer import Answer, Query, answer, captions_have
 from tellapart.search.calibration import Calibration, read_calibration
 from tellapart.search.changes import Changes
@@ -29,10 +28,10 @@ from tellapart.search.embedders import embedder_of, open_embedder
 from tellapart.search.engines import EngineName, engine_factory
 from tellapart.search.file_facts import content_of
 from tellapart.search.filters import Day, Filters, Place, as_day, as_orientation, as_place
-from tellapart.search.full_text import captions_of_people
 from tellapart.search.lexicon import Lexicon, UnknownWord, lexicon_of, words_of
-from tellapart.search.query import Found, Searcher, combined
-from tellapart.search.store import Store, check_matcher, open_or_make, open_store, store_exists
+from tellapart.search.protocol import Built, Store, check_matcher
+from tellapart.search.query import NEIGHBOURS, Found, Searcher, captions_of_people, combined
+from tellapart.search.store import open_or_make, open_store, store_exists
 from tellapart.search.update import checked_roots, update_index
 from tellapart.search.walk import count_photos
 
@@ -78,9 +77,11 @@ class PhotoIndex:
         """All photos with their vectors, for `caption(photos, against=index.images())`: their files are not read."""
         paths: list[str] = []
         vectors = [np.zeros((0, self.store.about.width), np.float32)]
-        for batch in self.store.batches(["path", "vector"]):
-            paths += batch["path"].to_pylist()
-            vectors.append(as_matrix(batch["vector"], self.store.about.width))
+        for ids, some in self.store.vectors():
+            rows = self.store.by_ids(ids.tolist(), ["path"])
+            there = [place for place, id_ in enumerate(ids.tolist()) if id_ in rows]
+            paths += [rows[int(ids[place])]["path"] for place in there]
+            vectors.append(some[there])
         return KnownImages(paths, np.concatenate(vectors), self.store.about.fingerprint)
 
     @property
@@ -138,8 +139,7 @@ class PhotoIndex:
             changes = update_index(
                 store, as_paths(folders), engine_for, chunk, forget, advance, verify=verify, total=total
             )
-        large = len(store) >= EXACT_BELOW
-        self.built = build_if_large(store, sample_queries(store, embedder.embed_texts)) if large else None
+        self.built = store.build(embedder.embed_texts)
         return changes
 
     def search(
@@ -264,7 +264,7 @@ def open_index(
     captioner: OpenCaptioner | Model | None = "auto",
     device: str = "auto",
 ) -> PhotoIndex:
-    """An index of photos at a path, or at any address that LanceDB takes; the first `update` creates it.
+    """An index of photos in a folder, or at any address that LanceDB takes; the first `update` creates it.
 
     matcher: a run folder or a loaded matcher; by default that of the index, or the bundled one for a new index.
     captioner: the same for captions; None for an index without captions.

@@ -6,19 +6,16 @@ import datetime
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.search.ann import NEIGHBOURS, as_matrix, built, search
 from tellapart.search.filters import Filters
-from tellapart.search.store import Store
-from tellapart.search.table_errors import table_errors
+from tellapart.search.protocol import Store
+from tellapart.search.table import OWN_CAPTIONS
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
+NEIGHBOURS = 10
 IN_MEMORY = 512 * 1024 * 1024
 """Bytes of vectors kept in memory for exact search: 130,000 of width 1024. Larger tables without an approximate index
 are read from disk for every query."""
@@ -89,11 +86,11 @@ def combined(plus: Sequence[np.ndarray], minus: Sequence[np.ndarray] = ()) -> np
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """A whole table in memory, at one version."""
+    """All vectors in memory, at one version."""
 
     version: int
+    ids: np.ndarray  # [N]
     vectors: np.ndarray  # [N, E] float32
-    facts: pa.Table
 
 
 class Searcher:
@@ -116,61 +113,65 @@ class Searcher:
         """The rows nearest to a vector [E] of length one, best first, with their vectors."""
         filters = filters or Filters()
         filters.check(self.store)
-        with table_errors(self.store.where):
-            return self._nearest(query, count, filters, exact)
-
-    def _nearest(self, query: np.ndarray, count: int, filters: Filters, exact: bool) -> list[Candidate]:
-        approximate = None if exact else built(self.store)
-        if approximate is None and len(self.store) * self.store.about.width * 4 <= IN_MEMORY:
-            return self._in_memory(query, count, filters)
-        request = search(self.store, query, count, approximate.nprobes if approximate else 1, filters.condition())
-        if approximate is None:
-            request = request.bypass_vector_index()
-        columns = [*self.store.existing(RETURNED), "vector", "_distance"]
-        return [candidate(row, 1 - row.pop("_distance")) for row in request.select(columns).to_arrow().to_pylist()]
-
-    def _in_memory(self, query: np.ndarray, count: int, filters: Filters) -> list[Candidate]:
-        snapshot = self._current()
-        scores = snapshot.vectors @ query.astype(np.float32)  # [N]
-        if filters != Filters():
-            scores = np.where(filters.mask(snapshot.facts), scores, -np.inf)
-        count = min(count, int(np.isfinite(scores).sum()))
-        best = np.argpartition(-scores, count - 1)[:count] if 0 < count < len(scores) else np.arange(len(scores))
-        best = best[np.argsort(-scores[best], kind="stable")][:count]
-        rows = snapshot.facts.take(best).to_pylist()
-        return [
-            Candidate(row, snapshot.vectors[place], float(scores[place])) for row, place in zip(rows, best.tolist())
-        ]
+        near = None if exact else self.store.near(query, count, filters, RETURNED)
+        if near is not None:
+            return [Candidate(row, row.pop("vector"), row.pop("cosine")) for row in near]
+        best = _Best(query.astype(np.float32), count)
+        if len(self.store) * self.store.about.width * 4 <= IN_MEMORY:
+            snapshot = self._current()
+            every = filters == Filters()
+            kept = slice(None) if every else np.isin(snapshot.ids, self.store.ids(filters))
+            best.add(snapshot.ids[kept], snapshot.vectors[kept])
+        else:
+            for ids, vectors in self.store.vectors(filters):
+                best.add(ids, vectors)
+        rows = self.store.by_ids(best.ids.tolist(), RETURNED)
+        found = zip(best.ids.tolist(), best.vectors, best.scores.tolist())
+        return [Candidate(rows[id_], vector, score) for id_, vector, score in found if id_ in rows]
 
     def _current(self) -> _Snapshot:
-        with self._lock:  # one thread reads the table while the others wait
-            version = self.store.version
+        with self._lock:  # one thread reads the vectors while the others wait
+            version = self.store.photos_version
             if self._snapshot is None or self._snapshot.version != version:
                 self._snapshot = None
                 self._snapshot = _read(self.store, version)
             return self._snapshot
 
 
+class _Best:
+    """The rows with the highest cosines so far."""
+
+    def __init__(self, query: np.ndarray, count: int) -> None:
+        self.query, self.count = query, count
+        self.ids, self.scores = np.zeros(0, np.int64), np.zeros(0, np.float32)
+        self.vectors = np.zeros((0, len(query)), np.float32)
+
+    def add(self, ids: np.ndarray, vectors: np.ndarray) -> None:
+        """Compare with more rows: ids [N], vectors [N, E]."""
+        scores = vectors @ self.query  # [N]
+        some = np.argpartition(-scores, self.count - 1)[: self.count] if self.count < len(scores) else slice(None)
+        self.ids = np.concatenate([self.ids, ids[some]])
+        self.scores = np.concatenate([self.scores, scores[some]])
+        self.vectors = np.concatenate([self.vectors, vectors[some]])
+        best = np.argsort(-self.scores, kind="stable")[: self.count]
+        self.ids, self.scores, self.vectors = self.ids[best], self.scores[best], self.vectors[best]
+
+
 def _read(store: Store, version: int) -> _Snapshot:
-    import pyarrow as pa
-
-    vectors = np.empty((len(store), store.about.width), np.float32)
-    pieces: list[pa.RecordBatch] = []
-    filled, returned = 0, store.existing(RETURNED)
-    for batch in store.batches([*returned, "vector"]):
-        some = as_matrix(batch["vector"], store.about.width)
+    ids, vectors = np.empty(len(store), np.int64), np.empty((len(store), store.about.width), np.float32)
+    filled = 0
+    for some_ids, some in store.vectors():
         if filled + len(some) > len(vectors):  # rows were added while this was read
-            vectors = np.concatenate([vectors[:filled], np.empty_like(some)])
-        vectors[filled : filled + len(some)] = some
+            ids = np.concatenate([ids[:filled], some_ids])
+            vectors = np.concatenate([vectors[:filled], some])
+        ids[filled : filled + len(some)], vectors[filled : filled + len(some)] = some_ids, some
         filled += len(some)
-        pieces.append(batch.select(returned))
-    schema = pa.schema([store.schema().field(name) for name in returned])
-    return _Snapshot(version, vectors[:filled], pa.Table.from_batches(pieces, schema).combine_chunks())
+    return _Snapshot(version, ids[:filled], vectors[:filled])
 
 
-def candidate(row: dict[str, Any], cosine: float) -> Candidate:
-    """A row that has its vector."""
-    return Candidate(row, np.asarray(row.pop("vector"), np.float32), cosine)
+def captions_of_people(store: Store) -> list[str]:
+    """The captions that people wrote."""
+    return [text for row in store.rows(OWN_CAPTIONS) for name in OWN_CAPTIONS if (text := row.get(name))]
 
 
 def _found(row: dict[str, Any], score: float) -> Found:

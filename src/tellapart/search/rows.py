@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from tellapart.search.changes import Changes
 from tellapart.search.examined import Examined, Photo
 from tellapart.search.known import Known
-from tellapart.search.store import Store
+from tellapart.search.protocol import Store
+from tellapart.search.table import COPIED, Row
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-COPIED = ("path", "content", "caption", "edited", "vector", "confidence", "sure")
-
-Row = dict[str, Any]
 SAME_VECTOR = 0.999
 """Cosine of two vectors of one photo, which differ by rounding."""
 
@@ -59,33 +53,8 @@ def write_chunk(
             changes.changed += 1
         else:
             changes.added += 1
-    store.put(_table(replaced, store))
-    store.add(_table(new, store))
-    _copy_edits(store, sources, new, replaced)
+    store.write(new, replaced, sources)
     return missed
-
-
-def _copy_edits(store: Store, sources: dict[str, Row], new: list[Row], replaced: list[Row]) -> None:
-    """Copy edited captions with the bytes, even if people edit at this moment.
-
-    A new row has the edited caption that its source had when it was read. An edit of the source since then is copied
-    now; a later edit reaches both. A row with its own edited caption keeps it, whatever bytes its file has now.
-    """
-    used = {row["content"]: source for row in (*new, *replaced) if (source := sources.get(row["content"]))}
-    now = dict(_edits(store, [source["path"] for source in used.values()]))
-    own = dict(_edits(store, [row["path"] for row in replaced if row["content"] in used]))
-    for row in (*new, *replaced):
-        source = used.get(row["content"])
-        if source is None or source["path"] == row["path"]:
-            continue
-        latest = now.get(source["path"], source["edited"])
-        there = own[row["path"]] if row["path"] in own else row["edited"]
-        if latest != there and (row["path"] not in own or there is None):
-            store.edit_unless_changed(row["path"], there, latest)
-
-
-def _edits(store: Store, paths: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    yield from ((row["path"], row["edited"]) for row in store.having("path", paths, ["path", "edited"]))
 
 
 def _row(one: Examined, sources: dict[str, Row]) -> Row:
@@ -96,16 +65,3 @@ def _row(one: Examined, sources: dict[str, Row]) -> Row:
         return {**facts, **described, "vector": one.vector, "edited": None}
     source = sources[one.facts.content]
     return {**facts, **{name: source.get(name) for name in ("vector", "caption", "confidence", "sure", "edited")}}
-
-
-def _table(rows: list[Row], store: Store) -> pa.Table:
-    import pyarrow as pa
-
-    schema = store.schema()
-    vectors = np.asarray([row["vector"] for row in rows], np.float16).reshape(len(rows), store.about.width)
-    flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), store.about.width)
-    columns = {
-        name: flat if name == "vector" else pa.array([row[name] for row in rows], schema.field(name).type)
-        for name in schema.names
-    }
-    return pa.table(columns, schema=schema)

@@ -20,10 +20,9 @@ from tellapart.core.file_lock import lock
 from tellapart.images.folders import images_in
 from tellapart.search.changes import Changes
 from tellapart.search.examined import Engine, Photo
-from tellapart.search.full_text import build_text_indexes
 from tellapart.search.known import Known, read_known
+from tellapart.search.protocol import Store
 from tellapart.search.rows import write_chunk
-from tellapart.search.store import Store
 from tellapart.search.update_status import reported
 from tellapart.search.walk import Unreadable, changed_photos
 
@@ -75,7 +74,7 @@ def update_index(
         store.delete(gone)
         store.sync()
         changes.deleted = len(gone)
-        build_text_indexes(store)
+        store.finish()
         if changes.added or changes.changed or changes.carried or changes.completed or changes.deleted or verify:
             store.compact()
         status.end(len(changes.faults))

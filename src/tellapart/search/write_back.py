@@ -14,8 +14,8 @@ from tellapart.images.metadata.photo_metadata import read_metadata
 from tellapart.images.metadata.writing import Where, write_description
 from tellapart.images.opening_files import open_photo
 from tellapart.search.file_facts import file_facts
-from tellapart.search.store import Store
-from tellapart.search.table import under
+from tellapart.search.filters import Filters
+from tellapart.search.protocol import Store
 from tellapart.search.update import only_writer
 
 COLUMNS = ("path", "folder", "caption", "edited", "described", "sure")
@@ -57,10 +57,7 @@ def write_back(store: Store, settings: WriteBack, advance: Callable[[int], None]
     result = WrittenBack()
     changed: list[dict[str, Any]] = []
     with only_writer(store.where):
-        if not settings.dry_run:
-            store.add_later_columns()
-        condition = under(settings.folder) if settings.folder else ""
-        rows = [row for batch in store.batches(COLUMNS, condition) for row in batch.to_pylist()]
+        rows = store.rows(COLUMNS, Filters(settings.folder))
         for row in sorted(rows, key=lambda row: row["path"]):
             try:
                 if _write(row, settings, result):

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from tellapart.search.store import Store
+from tellapart.search.protocol import Store
 
 COLUMNS = ("path", "folder", "taken", "camera", "latitude")
 MOST = 200
@@ -38,7 +38,7 @@ class FilterChoices:
     def current(self) -> Choices:
         """The choices of the newest version."""
         with self._lock:  # one thread reads the table while the others wait
-            version = self.store.version
+            version = self.store.photos_version
             if self._version != version:
                 self._choices, self._version = _read(self.store), version
             return self._choices
@@ -49,12 +49,13 @@ def _read(store: Store) -> Choices:
     cameras: Counter[str] = Counter()
     days: set[datetime.date] = set()
     places = False
-    for batch in store.batches(COLUMNS):
-        rows = batch.to_pylist()
-        folders.update(shown_folder(row["path"], row["folder"]) for row in rows)
-        cameras.update(row["camera"] for row in rows if row.get("camera"))
-        days.update(row["taken"].date() for row in rows if row["taken"])
-        places = places or any(row.get("latitude") is not None for row in rows)
+    for row in store.rows(COLUMNS):
+        folders[shown_folder(row["path"], row["folder"])] += 1
+        if row.get("camera"):
+            cameras[row["camera"]] += 1
+        if row["taken"]:
+            days.add(row["taken"].date())
+        places = places or row.get("latitude") is not None
     return Choices(_commonest(folders), _commonest(cameras), min(days, default=None), max(days, default=None), places)
 
 

@@ -19,14 +19,13 @@ import numpy as np
 from tellapart.core.errors import InputError
 from tellapart.images.folders import file_inside
 from tellapart.runs.bundled import lasting_name
-from tellapart.search.ann import as_matrix
 from tellapart.search.answer import Answer, answer
 from tellapart.search.edit_history import Edit
 from tellapart.search.embedders import embedder_of
 from tellapart.search.filters import Filters
 from tellapart.search.photo_index import PhotoIndex
+from tellapart.search.protocol import NO_FILTERS, check_matcher
 from tellapart.search.query import Found, Searcher, own_caption
-from tellapart.search.store import check_matcher
 from tellapart.search.table import FACTS
 from tellapart.search.update_status import UpdateStatus, read_status
 from tellapart.serve.cache import LRUCache
@@ -123,11 +122,8 @@ class PhotoLibrary:
 
     def similar(self, photo_id: str, count: int) -> list[Found]:
         """Photos of the index most similar to one of them, best first, without itself."""
-        batches = self.store.batches(["vector"], self._condition(photo_id))
-        matrix = next((as_matrix(batch["vector"], self.store.about.width) for batch in batches if len(batch)), None)
-        if matrix is None:
-            raise UnknownPhoto(f"The index has no photo {photo_id}.")
-        return [one for one in self.nearest(matrix[0], count + 1) if one.content != photo_id][:count]
+        vector = self._rows(photo_id, ["path", "vector"])[0]["vector"]
+        return [one for one in self.nearest(vector, count + 1) if one.content != photo_id][:count]
 
     def vectors(self, photo_ids: Sequence[str]) -> np.ndarray:
         """The vectors of photos of the index [N, E], in the given order."""
@@ -138,7 +134,7 @@ class PhotoLibrary:
 
     def newest(self, count: int, offset: int = 0, filters: Filters | None = None) -> list[Photo]:
         """The photos taken last, newest first; photos without a date follow by the date of their file."""
-        ids = self._newest.ids(count, offset, filters.condition() if filters else "")
+        ids = self._newest.ids(count, offset, filters or NO_FILTERS)
         rows = sorted(self.store.having("content", ids, FACTS), key=lambda row: row["path"], reverse=True)
         photos = {row["content"]: row for row in rows}  # of copies, the first by path
         return [_photo(photos[id_]) for id_ in ids if id_ in photos]
@@ -162,7 +158,7 @@ class PhotoLibrary:
 
     def history(self, photo_id: str) -> list[Edit]:
         """The captions that people saved for a photo, oldest first."""
-        return self.store.history.of(photo_id, [row["path"] for row in self._rows(photo_id)])
+        return self.store.history(photo_id, [row["path"] for row in self._rows(photo_id)])
 
     def indexed(self) -> datetime.datetime | None:
         """When the photos were indexed last, in UTC; for an index of an earlier version, when it changed last."""
@@ -180,17 +176,13 @@ class PhotoLibrary:
             self.store.edit_copies(photo_id, caption)
         return self.photo(photo_id)
 
-    def _rows(self, photo_id: str) -> list[dict[str, Any]]:
-        batches = self.store.batches(FACTS, self._condition(photo_id))
-        rows = sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: row["path"])
+    def _rows(self, photo_id: str, columns: Sequence[str] = FACTS) -> list[dict[str, Any]]:
+        if not re.fullmatch(PHOTO_ID, photo_id):
+            raise UnknownPhoto("The id of a photo has 32 hexadecimal digits.")
+        rows = sorted(self.store.having("content", [photo_id], columns), key=lambda row: row["path"])
         if not rows:
             raise UnknownPhoto(f"The index has no photo {photo_id}.")
         return rows
-
-    def _condition(self, photo_id: str) -> str:
-        if not re.fullmatch(PHOTO_ID, photo_id):
-            raise UnknownPhoto("The id of a photo has 32 hexadecimal digits.")
-        return f"content = '{photo_id}'"
 
 
 def _photo(row: dict[str, Any]) -> Photo:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import threading
 
 import numpy as np
 
-from tellapart.search.store import Store
+from tellapart.search.filters import Filters
+from tellapart.search.protocol import NO_FILTERS, Store
 from tellapart.serve.cache import LRUCache
 
 COLUMNS = ("taken", "modified", "path", "content")
@@ -22,29 +24,20 @@ class NewestPhotos:
         self._orders: LRUCache[np.ndarray] = LRUCache(CACHED_ORDERS)
         self._lock = threading.Lock()
 
-    def ids(self, count: int, offset: int = 0, condition: str = "") -> list[str]:
-        """The photos taken last; photos without a date follow by the date of their file. Copies count once.
-
-        condition: only photos that meet it.
-        """
-        with self._lock:  # one thread reads the table while the others wait
-            key = self.store.version, condition
+    def ids(self, count: int, offset: int = 0, filters: Filters = NO_FILTERS) -> list[str]:
+        """The photos taken last; photos without a date follow by the date of their file. Copies count once."""
+        with self._lock:  # one thread reads the index while the others wait
+            key = self.store.photos_version, filters
             ids = self._orders.get(key)
             if ids is None:
-                ids = _ordered(self.store, condition)
+                ids = _ordered(self.store, filters)
                 self._orders.put(key, ids)
         return [id_.decode() for id_ in ids[offset : offset + count].tolist()]
 
 
-def _ordered(store: Store, condition: str) -> np.ndarray:
+def _ordered(store: Store, filters: Filters) -> np.ndarray:
     """Ids [N], newest first, each where its newest copy is."""
-    import pyarrow as pa
-
-    batches = [batch.select(list(COLUMNS)) for batch in store.batches(COLUMNS, condition)]
-    if not batches:
-        return np.zeros(0, "S32")
-    rows = pa.Table.from_batches(batches)
-    newest_first = [(name, "descending") for name in COLUMNS[:3]]
-    ordered = rows.sort_by(newest_first)["content"].to_numpy().astype("S32")  # a missing date comes last
-    first = np.unique(ordered, return_index=True)[1]
-    return np.asarray(ordered[np.sort(first)])
+    rows = (tuple(row[name] for name in COLUMNS) for row in store.rows(COLUMNS, filters))
+    keys = sorted(((taken is not None, taken, modified, path, content) for taken, modified, path, content in rows),
+                  key=lambda key: (key[0], key[1] or datetime.datetime.min, *key[2:]), reverse=True)  # fmt: skip
+    return np.asarray(list(dict.fromkeys(key[-1] for key in keys)), "S32")

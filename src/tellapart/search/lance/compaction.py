@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from tellapart.search.saved import Saved
+from tellapart.search.lance.saved import Saved
 
 KEEP_VERSIONS = datetime.timedelta(hours=1)
 """Others may still read a version that is not older."""

@@ -7,49 +7,41 @@ built are compared one by one until the next update adds them, so that a caption
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tellapart.search.filters import Filters
-from tellapart.search.store import Store
+from tellapart.search.lance.conditions import condition
+from tellapart.search.table import CAPTIONS, Row
 from tellapart.search.table_errors import table_errors
 
-OWN = ("edited", "described")
-"""Columns that people wrote."""
-COLUMNS = (*OWN, "caption")
+if TYPE_CHECKING:
+    from tellapart.search.lance.lance_store import LanceStore
 
 
-def build_text_indexes(store: Store) -> None:
+def build_text_indexes(store: LanceStore) -> None:
     """Make the full-text indexes that a table lacks."""
     from lancedb.index import FTS
 
     with table_errors(store.where):
         there = {tuple(one.columns) for one in store.table.list_indices()}
-        for column in COLUMNS:
+        for column in CAPTIONS:
             if (column,) not in there:
                 config = FTS(stem=True, remove_stop_words=True, ascii_folding=True, with_position=False)
                 store.table.create_index(column, config=config)
 
 
 def rows_with_words(
-    store: Store, words: Sequence[str], columns: Sequence[str], count: int, filters: Filters
-) -> list[dict[str, Any]]:
-    """The rows whose captions match the words best, with all `columns` and `_score`, each once."""
-    rows: dict[str, dict[str, Any]] = {}
+    store: LanceStore, words: Sequence[str], columns: Sequence[str], count: int, filters: Filters
+) -> list[Row]:
+    """The rows whose captions match the words best, each once."""
+    rows: dict[str, Row] = {}
     if not words:
         return []
-    condition, wanted = filters.condition(), [*store.existing(columns), "_score"]
-    for column in store.existing(COLUMNS):
+    where, wanted = condition(filters), [*store.existing(columns), "_score"]
+    for column in store.existing(CAPTIONS):
         with table_errors(store.where):
             request = store.table.search(" ".join(words), query_type="fts", fts_columns=column).limit(count)
-            found = (request.where(condition, prefilter=True) if condition else request).select(wanted).to_list()
+            found = (request.where(where, prefilter=True) if where else request).select(wanted).to_list()
         for row in found:
             rows.setdefault(row["path"], row)
     return list(rows.values())
-
-
-def captions_of_people(store: Store) -> list[str]:
-    """The captions that people wrote."""
-    columns = store.existing(OWN)
-    condition = " OR ".join(f"{column} IS NOT NULL" for column in columns)
-    return [text for batch in store.batches(columns, condition) for name in columns
-            for text in batch[name].to_pylist() if text]  # fmt: skip

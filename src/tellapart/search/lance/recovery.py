@@ -15,7 +15,7 @@ from typing import Any
 from tellapart.core.checksums import Sum
 from tellapart.core.errors import InputError
 from tellapart.core.files import flush_folder, make_folder
-from tellapart.search.saved import SAVED, Saved, manifests, needed, table_files, table_names
+from tellapart.search.lance.saved import SAVED, Saved, manifests, needed, table_files, table_names
 from tellapart.search.table_errors import is_panic
 
 BLOCK = 4096

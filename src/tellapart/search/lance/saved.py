@@ -21,7 +21,7 @@ from tellapart.core.checksums import Sum, checksum
 from tellapart.core.errors import InputError
 from tellapart.core.file_lock import lock
 from tellapart.core.files import flush, flush_folder, make_folder, read_json, write_json
-from tellapart.search.table import TABLE
+from tellapart.search.location import LANCE_TABLE as TABLE
 
 SAVED, LOCK = "saved.json", ".saved.lock"
 UNNEEDED = "_transactions"

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.search.store import Store
+from tellapart.search.protocol import Built
+
+if TYPE_CHECKING:
+    from tellapart.search.lance.lance_store import LanceStore
 
 EXACT_BELOW = 50_000
 """Rows; fewer are searched exactly."""
@@ -31,17 +33,7 @@ REBUILD_GROWTH = 2.0
 NPROBES, RECALL, ROWS = "tellapart:nprobes", "tellapart:recall", "tellapart:rows"
 
 
-@dataclass(frozen=True)
-class Built:
-    """An approximate index and its recall."""
-
-    nprobes: int
-    recall: float
-    """Share of the ten nearest rows that it finds."""
-    rows: int
-
-
-def built(store: Store) -> Built | None:
+def built(store: LanceStore) -> Built | None:
     """The approximate index of a table; None if it has none."""
     facts = store.schema().field("vector").metadata or {}
     if NPROBES.encode() not in facts or not any("vector" in one.columns for one in store.table.list_indices()):
@@ -49,7 +41,7 @@ def built(store: Store) -> Built | None:
     return Built(int(facts[NPROBES.encode()]), float(facts[RECALL.encode()]), int(facts[ROWS.encode()]))
 
 
-def build_if_large(store: Store, queries: np.ndarray, exact_below: int = EXACT_BELOW) -> Built | None:
+def build_if_large(store: LanceStore, queries: np.ndarray, exact_below: int = EXACT_BELOW) -> Built | None:
     """Build the index of a large table, or rebuild it after growth; None if there is nothing to build.
 
     queries [Q, E], at least two: recall is measured on these.
@@ -60,7 +52,7 @@ def build_if_large(store: Store, queries: np.ndarray, exact_below: int = EXACT_B
     return build(store, queries)
 
 
-def build(store: Store, queries: np.ndarray) -> Built:
+def build(store: LanceStore, queries: np.ndarray) -> Built:
     """Build the index and choose the number of scanned cells by the recall on `queries` [Q, E]."""
     from lancedb.index import IvfRq
 
@@ -79,26 +71,26 @@ def build(store: Store, queries: np.ndarray) -> Built:
     return Built(nprobes, recall, rows)
 
 
-def share_found(store: Store, queries: np.ndarray, truth: Sequence[np.ndarray], nprobes: int) -> float:
+def share_found(store: LanceStore, queries: np.ndarray, truth: Sequence[np.ndarray], nprobes: int) -> float:
     """The average share of a query's true neighbours that the approximate index finds."""
     found = [approximate(store, query, len(true), nprobes) for query, true in zip(queries, truth)]
     return float(np.mean([len(np.intersect1d(some, true)) / len(true) for some, true in zip(found, truth)]))
 
 
-def search(store: Store, query: np.ndarray, count: int, nprobes: int, where: str = "") -> Any:
+def search(store: LanceStore, query: np.ndarray, count: int, nprobes: int, where: str = "") -> Any:
     """LanceDB's query for the nearest of the rows that meet a condition."""
     request = store.table.search(query.astype(np.float32), vector_column_name="vector").distance_type("cosine")
     request = request.nprobes(nprobes).refine_factor(REFINE).limit(count)
     return request.where(where, prefilter=True) if where else request
 
 
-def approximate(store: Store, query: np.ndarray, count: int, nprobes: int) -> np.ndarray:
+def approximate(store: LanceStore, query: np.ndarray, count: int, nprobes: int) -> np.ndarray:
     """`_rowid`s of the nearest rows by the approximate index."""
     found = search(store, query, count, nprobes).select(["path", "_distance"]).with_row_id(True).to_arrow()
     return np.asarray(found["_rowid"].to_numpy())
 
 
-def exact_neighbours(store: Store, queries: np.ndarray, count: int) -> list[np.ndarray]:
+def exact_neighbours(store: LanceStore, queries: np.ndarray, count: int) -> list[np.ndarray]:
     """`_rowid`s of the nearest rows of each query, in one pass over the table and little memory."""
     scores = np.full((len(queries), 0), 0, np.float32)
     ids = np.zeros((len(queries), 0), np.uint64)
@@ -118,7 +110,7 @@ def as_matrix(column: Any, width: int) -> np.ndarray:
 
 
 def sample_queries(
-    store: Store, embed_texts: Callable[[Sequence[str]], np.ndarray], count: int = 100, seed: int = 0
+    store: LanceStore, embed_texts: Callable[[Sequence[str]], np.ndarray], count: int = 100, seed: int = 0
 ) -> np.ndarray:
     """Queries as people may make them: vectors of stored images, and of their captions [Q, E].
 

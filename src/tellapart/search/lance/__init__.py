@@ -1,0 +1,1 @@
+"""Indexes in LanceDB: on object storage, and those that earlier versions made in folders."""

@@ -1,0 +1,1 @@
+"""Indexes in SQLite: a folder with one database."""
