@@ -14,7 +14,8 @@ from tellapart.images.verified_file import VerifiedFile
 from tellapart.search.changes import Changes
 from tellapart.search.embedded import Embedded
 from tellapart.search.local_engine import local_engine
-from tellapart.search.store import Store, open_or_make
+from tellapart.search.protocol import Store
+from tellapart.search.store import open_or_make
 from tellapart.search.table import About
 from tellapart.search.update import update_index
 
@@ -63,6 +64,7 @@ def paint(path: Path, colour: tuple[int, int, int], taken: str = "", orientation
 
 
 def fill(where: Path, colours: Colours, *folders: Path, chunk: int = 4, forget: bool = False) -> tuple[Store, Changes]:
+    """An index of some folders, brought up to date; one that LanceDB keeps stays there."""
     store = open_or_make(str(where), About(colours.fingerprint, "colours", "", 3))
     changes = update_index(store, folders, lambda contents: local_engine(colours, contents), chunk, forget)
     return store, changes

@@ -28,7 +28,6 @@ def python_of(page: Path) -> str:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_examples_of_a_page_run(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("lancedb")
     for file, colour in COLOURS.items():
         path = tmp_path / file
         path.parent.mkdir(exist_ok=True)

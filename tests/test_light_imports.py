@@ -60,7 +60,6 @@ def without_torch(*arguments: object) -> str:
 
 
 def test_photos_are_captioned_indexed_and_searched_without_torch(tmp_path: Path) -> None:
-    pytest.importorskip("lancedb")
     from PIL import Image
 
     photos = tmp_path / "photos"

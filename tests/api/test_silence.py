@@ -19,8 +19,6 @@ import tellapart as ta
 from tellapart.core import progress
 from tellapart.core.types import Images
 
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
-
 
 class World(NamedTuple):
     """What the calls below work on."""

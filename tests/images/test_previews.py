@@ -121,7 +121,6 @@ def test_a_tiff_file_is_its_largest_page(tmp_path: Path) -> None:
 def test_an_index_counts_what_an_extra_would_open_and_keeps_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
     paint(tmp_path / "photos" / "red.jpg", (250, 0, 0))
     shutil.copy(TINY_HEIC, tmp_path / "photos" / "a.HEIC")
     for name in ("b.heif", "c.mp4", "d.cr2", ".hidden.heic", "notes.txt"):

@@ -10,9 +10,7 @@ from mutations import damage
 from tellapart.core.errors import Error
 from tellapart.search.known import read_known
 from tellapart.search.query import Searcher
-from tellapart.search.store import open_store, store_exists
-
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
+from tellapart.search.store import open_store
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +27,15 @@ def test_every_damaged_file_is_read_or_rejected(index: Path, tmp_path: Path) -> 
     names = sorted(path.relative_to(index) for path in index.rglob("*") if path.is_file())
     rejected = 0
     for number, name in enumerate(names):
-        for seed in range(6):
+        for seed in range(40 if name.suffix == ".sqlite" else 3):
             copy = tmp_path / f"{number}-{seed}"
             shutil.copytree(index, copy)
             damage(copy / name, (index / name).read_bytes(), seed)
             try:
-                assert store_exists(str(copy))
                 store = open_store(str(copy))
                 len(store), read_known(store), store.folders()
                 Searcher(store).nearest(Colours().embed_texts(["red"])[0], 3)
-                store.edit(next(iter(store.batches(["path"])))["path"][0].as_py(), "new")
+                store.edit(next(store.rows(["path"]))["path"], "new")
             except Error as error:
                 rejected += 1
                 assert str(copy) in str(error)

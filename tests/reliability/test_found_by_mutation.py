@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from embeds_colours import Colours, fill, paint
+from index_rows import set_columns
 from tellapart.core.errors import InputError
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
@@ -100,9 +101,7 @@ def test_damaged_lines_of_a_log_are_skipped(tmp_path: Path) -> None:
 def test_a_damaged_hash_in_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paint(tmp_path / "photos" / "a.png", (9, 0, 0))
     store, _ = fill(tmp_path / "index", Colours(), tmp_path / "photos")
-    (batch,) = list(store.batches(["path", "size", "modified", "content", "camera"]))
-    damaged = batch.set_column(3, "content", [["31b40bb9\0\0"]])
-    monkeypatch.setattr(store, "batches", lambda columns: iter([damaged]))
+    set_columns(store, "1", content="31b40bb9\0\0")
     with pytest.raises(InputError, match=r"The index .* cannot be used"):
         read_known(store)
 

@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from embeds_colours import Colours, fill, paint
+from index_rows import by_name
 from tellapart.cli import main as command_line
 from tellapart.core.files import atomic_folder, atomic_path, save_array
+from tellapart.search.check_path import check_path
+from tellapart.search.sqlite.sqlite_store import SqliteStore
+from tellapart.search.store import open_store
 from tellapart.search.table_errors import UnwritableIndex
 
 
@@ -57,18 +61,29 @@ def test_numpy_on_a_device_without_space_is_a_full_disk(tmp_path: Path, monkeypa
     assert caught.value.errno == errno.ENOSPC
 
 
-def test_an_index_on_a_full_disk_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
+def test_an_index_on_a_full_disk_is_as_it_was(tmp_path: Path) -> None:
     paint(tmp_path / "photos" / "a.png", (9, 0, 0))
     store, _ = fill(tmp_path / "index", Colours(), tmp_path / "photos")
-
-    class FullTable:
-        def __getattr__(self, name: str) -> object:
-            raise RuntimeError("lance error: LanceError(IO): Generic LocalFileSystem error: No space left on device")
-
-    whole = store.table
-    monkeypatch.setattr(store, "table", FullTable())
+    assert isinstance(store, SqliteStore)
+    before = by_name(store)
+    with store.connections.reading() as connection:
+        connection.execute("PRAGMA max_page_count = 1")  # no page more than there are
     with pytest.raises(UnwritableIndex, match=r"cannot be written .No space left on device.; it is as it was"):
-        store.edit(str(tmp_path / "photos" / "a.png"), "mine")
-    monkeypatch.setattr(store, "table", whole)
-    assert len(store) == 1
+        store.edit(str(tmp_path / "photos" / "a.png"), "long " * 20_000)
+    assert by_name(store) == before
+    store.edit(str(tmp_path / "photos" / "a.png"), "long " * 20_000)  # another connection, with space
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_index_is_read_and_not_edited(tmp_path: Path) -> None:
+    photo = paint(tmp_path / "photos" / "a.png", (9, 0, 0))
+    fill(tmp_path / "index", Colours(), tmp_path / "photos")[0].close()
+    for path, rights in ((tmp_path / "index" / "photos.sqlite", 0o444), (tmp_path / "index", 0o555)):
+        path.chmod(rights)
+    try:
+        store = open_store(str(tmp_path / "index"))
+        assert len(store) == 1 and not check_path(store.where).problems
+        with pytest.raises(UnwritableIndex, match=r"cannot be written .Read-only file system"):
+            store.edit(str(photo), "mine")
+    finally:
+        (tmp_path / "index").chmod(0o755)

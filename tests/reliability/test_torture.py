@@ -18,8 +18,6 @@ from torture.runner import run
 
 TESTS = Path(__file__).parents[1]
 
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
-
 
 def command(*arguments: str) -> "subprocess.CompletedProcess[str]":
     paths = os.pathsep.join([str(TESTS), str(TESTS.parent / "src")])

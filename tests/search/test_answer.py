@@ -20,12 +20,10 @@ from tellapart.search.calibration import (
 from tellapart.search.copies import SAME, Shot, collapsed
 from tellapart.search.filters import Filters
 from tellapart.search.fit_calibration import CaptionedPhotos, fit_background, fit_calibration
-from tellapart.search.full_text import COLUMNS
 from tellapart.search.lexicon import Lexicon, UnknownWord
+from tellapart.search.protocol import Store
 from tellapart.search.query import Searcher
-from tellapart.search.store import Store, open_store
-
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
+from tellapart.search.store import open_store
 
 RED, GREEN, BLUE = np.eye(3, dtype=np.float32)
 PLAIN = Calibration(
@@ -88,16 +86,6 @@ def test_a_photo_far_from_the_query_is_found_by_its_caption_only(photos: Store, 
     assert names(found) == ["5"] and found[0].score == pytest.approx(float(found[0].score), abs=1)
     inside = Filters(folder="/nowhere")
     assert answer(Searcher(photos), Query(RED, "whiskers"), 1, inside).photos == []
-
-
-def test_an_index_without_full_text_indexes_answers_too(photos: Store, tmp_path: Path) -> None:
-    photos.edit(str(tmp_path / "photos" / "4.png"), "Whiskers, our grumpy calico")
-    for one in list(photos.table.list_indices()):
-        photos.table.drop_index(one.name)
-    old = open_store(photos.where)
-    assert not old.table.list_indices() and names(asked(old, "whiskers", RED))[0] == "4"
-    store, _ = fill(tmp_path / "index", Colours(), tmp_path / "photos")
-    assert {column for one in store.table.list_indices() for column in one.columns} == set(COLUMNS)
 
 
 def test_generated_captions_add_to_the_cosine(photos: Store) -> None:

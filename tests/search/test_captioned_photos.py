@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
-
 from embeds_colours import Colours, fill, paint
 from tellapart.cli.prepare import PrepareOptions, prepare
 from tellapart.core.errors import InputError

@@ -8,17 +8,17 @@ import pytest
 from PIL import Image
 
 from embeds_colours import COLOURS, Colours, fill, paint
+from index_rows import by_name
 from tellapart.images.decoding import read_image
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.verified_file import VerifiedFile
 from tellapart.search.embedded import Embedded
 from tellapart.search.file_facts import content_of
 from tellapart.search.local_engine import local_engine
-from tellapart.search.store import Store, open_or_make
+from tellapart.search.protocol import Store
+from tellapart.search.store import open_or_make
 from tellapart.search.table import About
 from tellapart.search.update import CHANGING_ATTEMPTS, update_index
-
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 
 RED, BLUE = (200, 0, 0), (0, 0, 200)
 
@@ -41,7 +41,7 @@ class PaintsOver(Colours):
 
 
 def rows(store: Store) -> dict[str, dict[str, object]]:
-    return {Path(row["path"]).name: row for row in store.table.search().to_arrow().to_pylist()}
+    return by_name(store)
 
 
 def test_a_file_that_changes_between_hashing_and_decoding_is_read_again(tmp_path: Path) -> None:
@@ -77,8 +77,8 @@ def test_verify_repairs_the_rows_of_an_older_index(tmp_path: Path) -> None:
     paint(photos / "a.png", RED), paint(photos / "b.png", BLUE)
     store, _ = fill(tmp_path / "index", Colours(), photos)
     store.edit(str(photos / "a.png"), "mine")
-    wrong = f"path = '{photos / 'a.png'}'"
-    store.table.update(where=wrong, values={"vector": list(map(float, COLOURS["blue"])), "caption": "blue"})
+    wrong = {"path": str(photos / "a.png"), "vector": np.asarray(COLOURS["blue"]), "caption": "blue"}
+    store.put_columns([wrong])
     store = open_or_make(str(tmp_path / "index"), About("colours", "colours", "", 3))
     changes = update_index(store, [photos], lambda contents: local_engine(Colours(), contents), verify=True)
     assert (changes.repaired, changes.unchanged, changes.changed) == (1, 1, 0)

@@ -1,4 +1,4 @@
-"""An index stores how sure its captions are; an index without these columns still opens, and gains them."""
+"""An index stores how sure its captions are."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -11,11 +11,8 @@ from embeds_colours import Colours, fill, paint
 from tellapart.images.verified_file import VerifiedFile
 from tellapart.search.embedded import Embedded
 from tellapart.search.embedder import Embedder
+from tellapart.search.protocol import Store
 from tellapart.search.query import Found, Searcher
-from tellapart.search.store import Store, open_store
-from tellapart.search.table import LATER
-
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 
 
 class Unsure(Colours):
@@ -49,21 +46,6 @@ def test_a_caption_that_a_person_wrote_has_no_confidence(tmp_path: Path) -> None
     store, _ = fill(tmp_path / "index", Unsure(), tmp_path / "photos")
     store.edit(str(blue), "the sea")
     assert (found(store)["blue.png"].sure, found(store)["blue.png"].confidence) == (None, None)
-
-
-def test_an_index_without_the_columns_opens_and_gains_them(tmp_path: Path) -> None:
-    photos = tmp_path / "photos"
-    paint(photos / "red.png", (200, 0, 0))
-    store, _ = fill(tmp_path / "index", Unsure(), photos)
-    store.table.drop_columns(list(LATER))
-    store = open_store(str(tmp_path / "index"))
-    assert not set(LATER) & set(store.schema().names)
-    assert found(store)["red.png"].sure is None
-    assert store.row(str(photos / "red.png")) is not None
-    paint(photos / "blue.png", (0, 0, 200))
-    store, changes = fill(tmp_path / "index", Unsure(), photos)
-    assert (changes.added, changes.unchanged) == (1, 1)
-    assert (found(store)["red.png"].sure, found(store)["blue.png"].sure) == (None, False)
 
 
 def test_the_bundled_models_are_as_sure_as_the_captioner_says(tmp_path: Path) -> None:

@@ -1,18 +1,20 @@
-"""The captions that people saved: kept across copies, new bytes and compaction, and never in the way of an edit."""
+"""The captions that people saved: kept across copies and new bytes, and one with the edit."""
 
-import datetime
 from pathlib import Path
 
+import pytest
+
 from embeds_colours import Colours, fill, paint
-from tellapart.search.edit_history import EditHistory
+from tellapart.search.sqlite import writing
 from tellapart.search.store import open_store
+from tellapart.search.table_errors import UnwritableIndex
 
 
 def captions(where: Path, path: Path) -> list[str | None]:
     store = open_store(str(where))
     row = store.row(str(path))
     assert row is not None
-    return [edit.caption for edit in store.history.of(row["content"], [str(path)])]
+    return [edit.caption for edit in store.history(row["content"], [str(path)])]
 
 
 def test_edits_by_file_and_by_content(tmp_path: Path) -> None:
@@ -40,19 +42,21 @@ def test_many_edits_are_compacted_and_kept(tmp_path: Path) -> None:
     store, _ = fill(tmp_path / "index", Colours(), tmp_path / "photos")
     for number in range(8):
         store.edit(str(photo), f"caption {number}")
-    store.history.compact(datetime.timedelta(0))
+    store.compact()
     assert captions(tmp_path / "index", photo) == [f"caption {number}" for number in range(8)]
 
 
-def test_a_history_that_cannot_be_written_does_not_hinder_an_edit(tmp_path: Path) -> None:
+def test_an_edit_and_its_history_are_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     photo = paint(tmp_path / "photos" / "red.png", (200, 0, 0))
     store, _ = fill(tmp_path / "index", Colours(), tmp_path / "photos")
 
-    class Full:
-        def create_table(self, *arguments: object, **options: object) -> None:
-            raise OSError(28, "No space left on device")
+    def full(*given: object) -> None:
+        raise OSError(28, "No space left on device")
 
-    store.history = EditHistory(store.where, Full())
-    store.edit(str(photo), "mine")
+    with monkeypatch.context() as patch, pytest.raises(UnwritableIndex):
+        patch.setattr(writing, "remember", full)
+        store.edit(str(photo), "mine")
     row = store.row(str(photo))
-    assert row is not None and row["edited"] == "mine" and captions(tmp_path / "index", photo) == []
+    assert row is not None and row["edited"] is None and captions(tmp_path / "index", photo) == []
+    store.edit(str(photo), "mine")
+    assert captions(tmp_path / "index", photo) == ["mine"]

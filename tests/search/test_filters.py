@@ -1,4 +1,4 @@
-"""Filters by folder, date, camera, place and orientation, in memory and in the table; indexes of earlier versions."""
+"""Filters by folder, date, camera, place and orientation, in memory and not."""
 
 import datetime
 from pathlib import Path
@@ -11,11 +11,8 @@ from embeds_colours import Colours, fill
 from tellapart.core.errors import InputError
 from tellapart.search import query
 from tellapart.search.filters import Filters, Place, as_orientation, as_place
+from tellapart.search.protocol import Store
 from tellapart.search.query import Searcher
-from tellapart.search.store import Store, open_store
-from tellapart.search.table import LATER
-
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 
 VIENNA, FIJI = (48.2082, 16.3738), (-17.7134, 179.99)
 
@@ -68,7 +65,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("held", [True, False], ids=["in memory", "in the table"])
+@pytest.mark.parametrize("held", [True, False], ids=["in memory", "from the disk"])
 def test_filters_keep_the_right_photos(photos: Store, held: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not held:
         monkeypatch.setattr(query, "IN_MEMORY", 0)
@@ -81,25 +78,6 @@ def test_a_row_has_camera_and_place(photos: Store) -> None:
     assert rows["wide"].camera == "Canon EOS 5D" and rows["none"].camera is None
     assert (rows["square"].latitude, rows["square"].longitude) == pytest.approx(FIJI, abs=1e-4)
     assert rows["none"].latitude is None
-
-
-def test_an_index_of_an_earlier_version_opens_and_is_completed_once(photos: Store, tmp_path: Path) -> None:
-    photos.edit(str(tmp_path / "photos" / "wide.jpg"), "mine")
-    photos.table.drop_columns(list(LATER))
-    old = open_store(photos.where)
-    assert found(old, Filters(orientation="portrait")) == {"high"}
-    assert old.row(str(tmp_path / "photos" / "wide.jpg"))["edited"] == "mine"  # type: ignore[index]
-    with pytest.raises(InputError, match="made before indexes stored cameras"):
-        found(old, Filters(camera="canon"))
-    with pytest.raises(InputError, match="places"):
-        found(old, Filters(place=Place(*VIENNA)))
-
-    store, changes = fill(tmp_path / "index", again := Colours(), tmp_path / "photos")
-    assert again.looked == [] and (changes.completed, changes.unchanged, changes.carried) == (4, 4, 0)
-    for filters, expected in CASES:
-        assert found(store, filters) == expected, filters
-    assert store.row(str(tmp_path / "photos" / "wide.jpg"))["edited"] == "mine"  # type: ignore[index]
-    assert fill(tmp_path / "index", Colours(), tmp_path / "photos")[1].completed == 0
 
 
 def test_filters_are_read_from_text() -> None:

@@ -1,26 +1,30 @@
 """An index follows its folders: nothing is encoded twice, nothing is lost, and a kill costs one chunk at most."""
 
+import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from embeds_colours import Colours, fill, paint
 from forbidden import forbid
+from index_rows import all_rows
 from tellapart.core.errors import InputError
+from tellapart.images.folders import file_inside
 from tellapart.search.changes import Changes
-from tellapart.search.store import Store, open_store
-
-lancedb = pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
-pa = pytest.importorskip("pyarrow")
+from tellapart.search.protocol import Store
+from tellapart.search.sqlite.sqlite_store import SqliteStore
+from tellapart.search.store import open_store
 
 
 def facts(store: Store) -> dict[str, dict[str, object]]:
-    rows = store.table.search().to_arrow().to_pylist()
+    rows = all_rows(store)
     assert len({row["path"] for row in rows}) == len(rows)
     return {Path(row["path"]).name: row for row in rows}
 
@@ -90,7 +94,8 @@ def test_broken_files_are_named_and_links_out_are_not_followed(tmp_path: Path) -
     assert len(changes.faults) == 2 and any("links out of" in fault for fault in changes.faults)
     (photos / "good.png").unlink()
     (photos / "good.png").symlink_to(tmp_path / "secret.png")
-    assert store.file_of(str(photos / "good.png")) is None and store.file_of("/etc/passwd") is None
+    row = store.row(str(photos / "good.png"))
+    assert row is not None and file_inside(row["path"], row["folder"]) is None and store.row("/etc/passwd") is None
 
 
 def test_measures_and_dates_are_as_a_viewer_shows_them(tmp_path: Path) -> None:
@@ -143,15 +148,15 @@ def test_what_is_written_while_a_chunk_is_kept_is_not_lost(tmp_path: Path, monke
     os.utime(photos / "touched.png", ns=(1, 1))
     (photos / "moved.png").rename(photos / "away.png")
     (photos / "copy.png").write_bytes((photos / "copied.png").read_bytes())
-    real = Store.put
+    real = SqliteStore.write
 
-    def put(index: Store, rows: pa.Table) -> None:
+    def write(index: SqliteStore, *rows: Any) -> None:
         other = open_store(str(tmp_path / "index"))
         for row in list(facts(other).values()):
             other.edit_copies(str(row["content"]), f"new of {Path(str(row['path'])).stem}")
-        real(index, rows)
+        real(index, *rows)
 
-    monkeypatch.setattr(Store, "put", put)
+    monkeypatch.setattr(SqliteStore, "write", write)
     store, changes = fill(tmp_path / "index", Colours(), photos, chunk=100)
     assert (changes.changed, changes.carried, changes.deleted) == (1, 3, 1)
     said = {name: row["edited"] for name, row in facts(store).items()}
@@ -162,45 +167,20 @@ def test_what_is_written_while_a_chunk_is_kept_is_not_lost(tmp_path: Path, monke
 
 
 def test_what_is_written_last_wins_over_what_is_carried_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Edited once before a copy's row is written, and again after the words to carry over have been read."""
+    """Edited once before a copy's row is written, and again after it."""
     photos = tmp_path / "photos"
     paint(photos / "a.png", (9, 0, 0))
     store, _ = fill(tmp_path / "index", Colours(), photos)
     (photos / "copy.png").write_bytes((photos / "a.png").read_bytes())
     content = str(facts(store)["a.png"]["content"])
-    add, carry = Store.add, Store.edit_unless_changed
+    write = SqliteStore.write
 
     def edited(words: str) -> None:
         open_store(str(tmp_path / "index")).edit_copies(content, words)
 
-    monkeypatch.setattr(Store, "add", lambda index, rows: (edited("first"), add(index, rows)))
-    monkeypatch.setattr(Store, "edit_unless_changed", lambda *given: (edited("second"), carry(*given)))
+    monkeypatch.setattr(SqliteStore, "write", lambda *given: (edited("first"), write(*given), edited("second")))
     store, _ = fill(tmp_path / "index", Colours(), photos)
     assert {row["edited"] for row in facts(store).values()} == {"second"}
-
-
-@pytest.mark.parametrize("conflicts", [2, 1000])
-def test_captions_edited_meanwhile_do_not_break_an_index_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, conflicts: int
-) -> None:
-    """Joining pieces gives way to another's writing: it is tried again, and put off where that does not help."""
-    photos, tries = tmp_path / "photos", []
-    paint(photos / "a.png", (9, 0, 0))
-    store, _ = fill(tmp_path / "index", Colours(), photos)
-    real = type(store.table).optimize
-
-    def disturbed(table: object, **options: object) -> object:
-        tries.append(1)
-        if len(tries) <= conflicts:
-            raise RuntimeError(
-                "lance error: Retryable commit conflict for version 3: preempted by Update. Please retry."
-            )
-        return real(table, **options)
-
-    monkeypatch.setattr(type(store.table), "optimize", disturbed)
-    paint(photos / "b.png", (0, 9, 0))
-    store, changes = fill(tmp_path / "index", Colours(), photos)
-    assert changes.added == 1 and len(store) == 2 and len(tries) == min(conflicts + 2, 5)
 
 
 def test_what_cannot_be_is_said(tmp_path: Path) -> None:
@@ -213,7 +193,9 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(InputError, match=r"No index can be at .*file .File exists"):
         fill(tmp_path / "file", Colours(), tmp_path)
-    lancedb.connect(tmp_path / "strange").create_table("pictures", [{"path": "a"}])
+    (tmp_path / "strange").mkdir()
+    with contextlib.closing(sqlite3.connect(tmp_path / "strange" / "photos.sqlite")) as strange:
+        strange.execute("CREATE TABLE pictures (path TEXT)")
     with pytest.raises(InputError, match="is not an index of tellapart"):
         open_store(str(tmp_path / "strange"))
     with pytest.raises(InputError, match="is not in the index"):

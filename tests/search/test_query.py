@@ -1,4 +1,4 @@
-"""Asking an index: exact and approximate answers, arithmetic of words and images, filters, sheets."""
+"""Asking an index: exact answers, arithmetic of words and images, filters, sheets."""
 
 import datetime
 from pathlib import Path
@@ -10,14 +10,13 @@ from PIL import Image
 from embeds_colours import Colours, fill, paint
 from tellapart.core.errors import InputError
 from tellapart.report.sheet import write_sheet
-from tellapart.search import ann, query
+from tellapart.search import query
 from tellapart.search.filters import Filters
+from tellapart.search.protocol import Store
 from tellapart.search.query import Found, Searcher, combined
-from tellapart.search.store import Store, open_or_make
+from tellapart.search.sqlite import sqlite_store
+from tellapart.search.store import open_or_make
 from tellapart.search.table import About
-
-pa = pytest.importorskip("pyarrow", reason="an index needs LanceDB: pip install tellapart[search]")
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 
 
 @pytest.fixture
@@ -83,58 +82,20 @@ def many(where: Path, rows: int, width: int = 32) -> tuple[Store, np.ndarray]:
     vectors = vectors + 0.5 * random.standard_normal((rows, width))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
     store = open_or_make(str(where), About("many", "many", "", width))
-    columns = {name: pa.nulls(rows, store.schema().field(name).type) for name in store.schema().names}
-    columns["path"] = pa.array([f"/p/{row}" for row in range(rows)])
-    columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), width)
-    store.add(pa.table(columns, schema=store.schema()))
+    made = [{"path": f"/p/{row}", "content": f"{row:032x}", "vector": vectors[row]} for row in range(rows)]
+    store.write(made, [], {})
     return store, vectors.astype(np.float32)
 
 
-def test_exact_search_is_a_sort(tmp_path: Path) -> None:
-    """Against the plain sort of all cosines."""
+def test_exact_search_is_a_sort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against the plain sort of all cosines, with all vectors in memory and with pages of them."""
     store, vectors = many(tmp_path / "index", 500)
     for row in (3, 77):
         truth = np.argsort(-(vectors @ vectors[row]), kind="stable")[:10]
         assert [one.path for one in Searcher(store).nearest(vectors[row], 10)] == [f"/p/{place}" for place in truth]
-    ids = ann.exact_neighbours(store, vectors[:4], 5)
-    truth = np.argsort(-(vectors[:4] @ vectors.T), axis=1)[:, :5]
-    assert np.stack(ids).tolist() == truth.tolist()  # a table written at once numbers its rows from 0
-
-
-def test_a_large_table_gets_an_approximate_index_that_is_measured(tmp_path: Path) -> None:
-    """Small limits stand for large ones; recall is what a count by hand says; new rows are found before a rebuild."""
-    store, vectors = many(tmp_path / "index", 6000)
-    assert ann.build_if_large(store, vectors[:5], exact_below=6001) is None and ann.built(store) is None
-    queries = ann.sample_queries(store, lambda captions: np.zeros((0, 32), np.float32), 20)
-    assert queries.shape == (20, 32)
-    made = ann.build_if_large(store, queries, exact_below=6000)
-    assert made is not None and made.recall >= 0.95 and made == ann.built(store)
-    hits = 0
-    for row in range(20):
-        truth = {f"/p/{place}" for place in np.argsort(-(vectors @ vectors[row]))[:10]}
-        hits += len(truth & {one.path for one in Searcher(store).nearest(vectors[row], 10)})
-    assert hits / 200 >= 0.9
-    assert ann.build_if_large(store, queries, exact_below=6000) is None
-    row = store.table.search().where("path = '/p/7'").to_arrow()
-    for name, put in (("/p/later", store.add), ("/p/7", store.put)):
-        put(row.set_column(0, "path", pa.array([name])).cast(store.schema()))
-        assert {"/p/7", name} <= {one.path for one in Searcher(store).nearest(vectors[7], 5)}
-    store.compact()
-    assert ann.built(store) == made and "/p/later" in {one.path for one in Searcher(store).nearest(vectors[7], 5)}
-    store.delete(["/p/later"])
-    exact = Searcher(store).nearest(vectors[0], 10, exact=True)
-    assert {one.path for one in exact} == {f"/p/{place}" for place in np.argsort(-(vectors @ vectors[0]))[:10]}
-
-
-def test_captions_in_words_the_matcher_does_not_know_are_no_questions(photos: Store) -> None:
-    """A captioner of another language must not stop an index run when all is done."""
-
-    def words(captions: list[str]) -> np.ndarray:
-        if captions != ["blue"]:
-            raise InputError("No word is known")
-        return np.ones((1, 3), np.float32)
-
-    assert ann.sample_queries(photos, words).shape == (5, 3)  # four images, and the caption of the blue one
+        monkeypatch.setattr(query, "IN_MEMORY", 0)
+        monkeypatch.setattr(sqlite_store, "PAGE_OF_ROWS", 64)
+        assert [one.path for one in Searcher(store).nearest(vectors[row], 10)] == [f"/p/{place}" for place in truth]
 
 
 def test_sheets(photos: Store, tmp_path: Path) -> None:

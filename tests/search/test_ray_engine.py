@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from embeds_colours import Colours, fill, paint
+from index_rows import by_name
 from tellapart.search.changes import Changes
 from tellapart.search.ray_engine import ray_engine
 from tellapart.search.store import open_or_make
 from tellapart.search.table import About
 from tellapart.search.update import update_index
 
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'tellapart[ray]'")
 
 
@@ -49,7 +49,4 @@ def test_two_local_workers_make_the_same_index(tmp_path: Path) -> None:
     finally:
         ray.shutdown()
 
-    def rows(table: object) -> list[dict[str, object]]:
-        return sorted(table.search().to_arrow().to_pylist(), key=lambda row: row["path"])  # type: ignore[attr-defined]
-
-    assert rows(store.table) == rows(alone.table)
+    assert by_name(store) == by_name(alone)

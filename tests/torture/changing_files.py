@@ -81,15 +81,14 @@ def _check(index: Path, versions: Path, photos: Path | None = None) -> None:
     from tellapart.search.store import open_store
 
     names = []
-    for batch in open_store(str(index)).batches(["path", "content", "vector"]):
-        for row in batch.to_pylist():
-            names.append(Path(row["path"]).name)
-            version = versions / row["content"]
-            check(version.is_file(), f"{names[-1]} has the hash of bytes that were never written")
-            colour = np.asarray(version.read_text().split(), np.float32)
-            vector = np.asarray(row["vector"], np.float32)
-            check(np.abs(vector - colour / np.linalg.norm(colour)).max() < 2e-3, f"{names[-1]} has a wrong vector")
-            check(photos is None or content_of(Path(row["path"])) == row["content"], f"{names[-1]} is out of date")
+    for row in open_store(str(index)).rows(["path", "content", "vector"]):
+        names.append(Path(row["path"]).name)
+        version = versions / row["content"]
+        check(version.is_file(), f"{names[-1]} has the hash of bytes that were never written")
+        colour = np.asarray(version.read_text().split(), np.float32)
+        wrong = np.abs(row["vector"] - colour / np.linalg.norm(colour)).max()
+        check(wrong < 2e-3, f"{names[-1]} has a wrong vector")
+        check(photos is None or content_of(Path(row["path"])) == row["content"], f"{names[-1]} is out of date")
     check(len(names) == len(set(names)), "a photo is in the index twice")
     if photos is not None:
         check(sorted(names) == sorted(path.name for path in photos.iterdir()), "photos are missing")

@@ -80,7 +80,7 @@ def _use_index(world: Path, index: Path) -> None:
 
     store = open_store(str(index))
     Searcher(store).nearest(Colours().embed_texts(["red"])[0], 3)
-    store.edit(next(iter(store.batches(["path"])))["path"][0].as_py(), "new")
+    store.edit(next(store.rows(["path"]))["path"], "new")
     fill(index, Colours(), world / "photos")
 
 

@@ -33,7 +33,7 @@ MUTATED_FOLDERS = Campaign(
     make=make,
     preload=(
         "torture.folder_worlds", "tiny_pack", "embeds_colours", "tellapart.training.train", "tellapart.runs.evaluate",
-        "tellapart.papers.recipes", "lancedb", "tellapart.search.query", "pytest", "torch._dynamo", "torch._inductor",
+        "tellapart.papers.recipes", "tellapart.search.query", "pytest", "torch._dynamo", "torch._inductor",
     ),
     chunk=50,
 )  # fmt: skip

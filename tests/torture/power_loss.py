@@ -94,7 +94,7 @@ POWER_LOSS = Campaign(
     count=lambda folder: len(_cases(folder)),
     sample=8,
     make=make,
-    preload=("embeds_colours", "power_loss.disk", "reliability.test_power_loss", "lancedb", "tellapart.data.pack",
+    preload=("embeds_colours", "power_loss.disk", "reliability.test_power_loss", "tellapart.data.pack",
              "tellapart.search.query", "pytest"),
     chunk=50,
 )  # fmt: skip

@@ -17,7 +17,7 @@ from pathlib import Path
 TOKEN = "letmeinplease"
 PIXELS, UPLOAD = 1_000_000, 300_000
 MODULES = (
-    "photo_world", "tellapart.serve.server", "tellapart.serve.app", "tellapart.search.photo_index", "lancedb",
+    "photo_world", "tellapart.serve.server", "tellapart.serve.app", "tellapart.search.photo_index",
     "tellapart.inference.matching", "tellapart.inference.captioning", "uvicorn", "fastapi", "torch._dynamo",
     "torch._inductor", "tellapart.training.train",
 )  # fmt: skip

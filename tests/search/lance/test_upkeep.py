@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from embeds_colours import Colours, fill, paint
-from tellapart.search import upkeep
-from tellapart.search.store import Store, open_store
+from embeds_colours import Colours, paint
+from lance_index import fill_lance
+from tellapart.search.lance import upkeep
+from tellapart.search.protocol import Store
+from tellapart.search.store import open_store
 
 pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
 
@@ -29,7 +31,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An index of six photos whose edits are tidied up after seconds."""
     for number in range(6):
         paint(tmp_path / "photos" / f"{number}.png", (40 * number, 9, 0))
-    fill(tmp_path / "index", Colours(), tmp_path / "photos")
+    fill_lance(tmp_path / "index", Colours(), tmp_path / "photos")
     monkeypatch.setattr(upkeep, "DELAY", 3.0)
     monkeypatch.setattr(upkeep, "SHARE", 0.0)
     monkeypatch.setattr(upkeep, "KEEP", datetime.timedelta(seconds=2.5))
@@ -41,7 +43,7 @@ def files(index: Path) -> int:
 
 
 def captions(store: Store) -> dict[str, str]:
-    rows = [row for batch in store.batches(["path", "edited"]) for row in batch.to_pylist()]
+    rows = list(store.rows(["path", "edited"]))
     assert len(rows) == 6
     return {Path(row["path"]).name: row["edited"] for row in rows}
 
@@ -54,7 +56,7 @@ def wait_until_tidy(index: Path, most: int) -> None:
 
 
 def test_edits_leave_few_files_and_readers_see_them(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tellapart.search.saved.MARGIN", 0.1)
+    monkeypatch.setattr("tellapart.search.lance.saved.MARGIN", 0.1)
     photo, store, stop, read = str(index.parent / "photos" / "0.png"), open_store(str(index)), threading.Event(), []
     errors: list[BaseException] = []
 

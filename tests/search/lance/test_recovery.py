@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from embeds_colours import Colours, fill, paint
+from embeds_colours import Colours, paint
+from lance_index import fill_lance
 from tellapart.core.errors import InputError
-from tellapart.search.saved import SAVED, Saved, manifests
+from tellapart.search.lance.saved import SAVED, Saved, manifests
 from tellapart.search.store import open_store
 
 pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tellapart[search]")
@@ -16,7 +17,7 @@ pytest.importorskip("lancedb", reason="an index needs LanceDB: pip install tella
 def index(tmp_path: Path) -> Path:
     for number in range(5):
         paint(tmp_path / "photos" / f"{number}.png", (40 * number, 9, 0))
-    store, _ = fill(tmp_path / "index", Colours(), tmp_path / "photos")
+    store, _ = fill_lance(tmp_path / "index", Colours(), tmp_path / "photos")
     store.edit(str(tmp_path / "photos" / "1.png"), "saved")
     return tmp_path / "index"
 
