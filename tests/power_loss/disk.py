@@ -12,6 +12,9 @@ from pathlib import Path, PurePath
 
 from power_loss.recording import MARKS, Event
 
+SECTOR = 4096
+"""Bytes that a disk writes together."""
+
 
 @dataclass
 class Node:
@@ -51,6 +54,8 @@ class Disk:
                 self._name(event.path, None)
         elif event.kind == "unlink":
             self._name(event.path, None)
+        elif event.kind == "write" and (node := self._find(event.path)) is not None:
+            node.latest = event.data
         elif event.kind == "sync" and (node := self._find(event.path)) is not None:
             node.history = [dict(node.entries)]
             if not node.folder:
@@ -60,7 +65,8 @@ class Disk:
         """Write what a failure may leave into a new folder.
 
         how: `dropped` keeps what was synced and nothing else; `empty`, `zeros`, `half` keep every name, and of files
-        that were not synced no byte, zeros, or the first half; `any` keeps a random part of everything.
+        that were not synced no byte, zeros, or the first half; `any` keeps a random part of everything. Of a file that
+        was changed in place since it was synced, only the changed sectors are in danger.
         """
         where.mkdir(parents=True)
         self._write(self.root, where, how, random.Random(seed))
@@ -97,6 +103,8 @@ def _bytes(node: Node, how: str, chance: random.Random) -> bytes:
     if node.synced is not None and node.synced == node.latest:
         return node.synced
     latest = node.latest or b""
+    if node.synced and how != "dropped":
+        return _overwritten(node.synced, latest, how, chance)
     ways = {
         "dropped": node.synced or b"",
         "empty": b"",
@@ -104,3 +112,13 @@ def _bytes(node: Node, how: str, chance: random.Random) -> bytes:
         "half": latest[: len(latest) // 2],
     }
     return ways.get(how, chance.choice([*ways.values(), latest]))
+
+
+def _overwritten(synced: bytes, latest: bytes, how: str, chance: random.Random) -> bytes:
+    """A file that was changed in place: of every changed sector the old or the new bytes, or zeros."""
+    parts = []
+    for first in range(0, max(len(synced), len(latest)), SECTOR):
+        old, new = synced[first : first + SECTOR], latest[first : first + SECTOR]
+        ways = {"empty": old, "zeros": bytes(len(new)), "half": new if 2 * first < len(latest) else old}
+        parts.append(new if old == new else ways.get(how, chance.choice([old, new, bytes(len(new))])))
+    return b"".join(parts)

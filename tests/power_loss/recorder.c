@@ -3,6 +3,8 @@
    One line per event in $RECORD_OUT/events: number, kind, path and other path, separated by tabs. At every fsync, rename
    and link of a file its bytes are copied to $RECORD_OUT/bytes/N, N being the number of the event. Loaded with LD_PRELOAD.
 
+   Writes are events for databases (*.sqlite*) only, which are changed in place.
+
    Some libraries rename temporary files without the C library. Those are named .tmp…: before every event, the new names
    of the ones that are gone are looked up by their inodes. */
 #define _GNU_SOURCE
@@ -198,5 +200,41 @@ int msync(void *address, size_t length, int flags) {
         (unsigned long)address < last && watched(path))
       record("sync", path, NULL, path);
   if (maps) fclose(maps);
+  return done;
+}
+
+/* Databases are written in place: every write of one is an event with the bytes after it. */
+static void written(int file) {
+  char link[64], path[PATH_MAX];
+  if (events < 0) return;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length < 0) return;
+  path[length] = 0;
+  if (watched(path) && strstr(path, ".sqlite")) record("write", path, NULL, link);
+}
+ssize_t pwrite(int file, const void *data, size_t size, off_t place) {
+  ssize_t done = REAL(pwrite)(file, data, size, place);
+  written(file);
+  return done;
+}
+ssize_t pwrite64(int file, const void *data, size_t size, off64_t place) {
+  ssize_t done = REAL(pwrite64)(file, data, size, place);
+  written(file);
+  return done;
+}
+ssize_t write(int file, const void *data, size_t size) {
+  ssize_t done = REAL(write)(file, data, size);
+  written(file);
+  return done;
+}
+int ftruncate(int file, off_t size) {
+  int done = REAL(ftruncate)(file, size);
+  written(file);
+  return done;
+}
+int ftruncate64(int file, off64_t size) {
+  int done = REAL(ftruncate64)(file, size);
+  written(file);
   return done;
 }

@@ -16,14 +16,14 @@ MARKS = ".marks"
 
 @dataclass(frozen=True)
 class Event:
-    """One change of names, or one fsync."""
+    """One change of names, one fsync, or one write of a database."""
 
     kind: str
-    """create, mkdir, rename, link, unlink or sync."""
+    """create, mkdir, rename, link, unlink, sync or write."""
     path: str
     other: str = ""
     data: bytes | None = None
-    """The bytes of the file at a sync, rename or link."""
+    """The bytes of the file at a sync, rename or link, and after a write."""
 
 
 def can_record() -> bool:

@@ -81,6 +81,8 @@ def _print(changes: Changes, built: Built | None, photos: int, options: IndexOpt
         f"{options.out}: {photos} photos; {changes.added} new, {changes.changed} changed, {changes.carried} moved or "
         f"copied, {changes.deleted} deleted, {changes.unchanged} unchanged."
     )
+    if changes.converted:
+        print(f"Moved {changes.converted} photos of an earlier version from LanceDB into SQLite, with all captions.")
     if changes.completed:
         print(f"Added camera, place and description to {changes.completed} photos of an earlier index.")
     if options.verify:

@@ -19,6 +19,8 @@ class Changes:
     """Rows whose vector was not that of their file, found by `verify`."""
     completed: int = 0
     """Unchanged photos whose rows an earlier version wrote: camera, place and description were added to them."""
+    converted: int = 0
+    """Photos of an index of an earlier version, which was moved from LanceDB into SQLite first."""
     missing_extras: dict[str, int] = field(default_factory=dict)
     """Extras of the package that are not installed, with the number of files that each would open."""
     faults: list[str] = field(default_factory=list)

@@ -26,3 +26,8 @@ def is_lance(where: str) -> bool:
 def is_index(where: str) -> bool:
     """Whether there is an index; at an address, whether there may be one."""
     return has_database(where) or is_lance(where)
+
+
+def is_old(where: str) -> bool:
+    """Whether a folder has tables of LanceDB, which the next update moves into a database."""
+    return not is_address(where) and (Path(where) / f"{LANCE_TABLE}.lance").is_dir()

@@ -29,6 +29,7 @@ from tellapart.search.engines import EngineName, engine_factory
 from tellapart.search.file_facts import content_of
 from tellapart.search.filters import Day, Filters, Place, as_day, as_orientation, as_place
 from tellapart.search.lexicon import Lexicon, UnknownWord, lexicon_of, words_of
+from tellapart.search.location import is_old
 from tellapart.search.protocol import Built, Store, check_matcher
 from tellapart.search.query import NEIGHBOURS, Found, Searcher, captions_of_people, combined
 from tellapart.search.store import open_or_make, open_store, store_exists
@@ -132,6 +133,7 @@ class PhotoIndex:
         about = about_models(self.matcher, self.captioner)
         make = functools.partial(open_embedder, about.matcher, about.captioner, self.device, 1)
         engine_for = engine_factory(engine, embedder, make, chunk, workers, gpus)
+        converted = self._convert()
         store = open_or_make(self.path, about)
         self._store, self._searcher = store, None
         total = count_photos(roots)
@@ -139,8 +141,17 @@ class PhotoIndex:
             changes = update_index(
                 store, as_paths(folders), engine_for, chunk, forget, advance, verify=verify, total=total
             )
+        changes.converted = converted
         self.built = store.build(embedder.embed_texts)
         return changes
+
+    def _convert(self) -> int:
+        """Move an index of an earlier version into SQLite; the number of its photos."""
+        if not is_old(self.path):
+            return 0
+        from tellapart.search.lance.conversion import convert
+
+        return convert(self.path)
 
     def search(
         self,

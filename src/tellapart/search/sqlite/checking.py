@@ -7,7 +7,7 @@ import sqlite3
 from tellapart.core.findings import Findings
 from tellapart.search.sqlite.connections import Connections
 from tellapart.search.sqlite.making import open_database
-from tellapart.search.sqlite.schema import SUMMED
+from tellapart.search.sqlite.schema import SUMMED, TABLES
 
 ADVICE = "restore a backup, or update it with `verify=True`, which encodes every photo again and keeps edited captions"
 _WRONG = {
@@ -24,6 +24,8 @@ def check_database(where: str, found: Findings, repair: bool) -> None:
     with store.connections.reading() as connection:
         broken = [text for (text,) in connection.execute("PRAGMA integrity_check(20)") if text != "ok"]
         wrong = {name: connection.execute(query).fetchall() for name, query in _WRONG.items()}
+        there = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
+        broken += [f"it lacks: {table}" for table in TABLES if table not in there]
         if broken and repair and not any(wrong.values()):
             broken = _reindexed(connection, broken, found, where)
     if broken:
@@ -40,6 +42,7 @@ def _reindexed(connection: sqlite3.Connection, broken: list[str], found: Finding
     """Make the indexes again; what is broken after that."""
     connection.execute("REINDEX")
     left = [text for (text,) in connection.execute("PRAGMA integrity_check(20)") if text != "ok"]
+    left += [text for text in broken if text.startswith("it lacks")]
     if not left:
         found.problem(f"{where} had damaged indexes ({broken[0]}).", repaired=True)
     return left

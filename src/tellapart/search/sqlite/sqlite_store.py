@@ -49,7 +49,8 @@ class SqliteStore:
     def changed(self) -> datetime.datetime:
         """When the index was written last, in UTC."""
         text = self._one("SELECT changed FROM state")
-        return datetime.datetime.fromisoformat(text) if text else datetime.datetime.now(datetime.UTC)
+        with table_errors(self.where):
+            return datetime.datetime.fromisoformat(text) if text else datetime.datetime.now(datetime.UTC)
 
     def has(self, column: str) -> bool:
         """Every column is there."""
