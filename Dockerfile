@@ -10,7 +10,7 @@ WORKDIR /source
 COPY pyproject.toml constraints.txt README.md LICENSE NOTICE ./
 COPY src ./src
 RUN python -m venv /opt/tellapart \
- && /opt/tellapart/bin/pip install --no-cache-dir -c constraints.txt '.[search,serve]'
+ && /opt/tellapart/bin/pip install --no-cache-dir -c constraints.txt '.[serve]'
 
 FROM python:3.12-slim
 RUN useradd --create-home --uid 1000 tellapart \
