@@ -195,7 +195,7 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         fill(tmp_path / "file", Colours(), tmp_path)
     (tmp_path / "strange").mkdir()
     with contextlib.closing(sqlite3.connect(tmp_path / "strange" / "photos.sqlite")) as strange:
-        strange.execute("CREATE TABLE pictures (path TEXT)")
+        strange.execute("CREATE TABLE other (path TEXT)")
     with pytest.raises(InputError, match="is not an index of tellapart"):
         open_store(str(tmp_path / "strange"))
     with pytest.raises(InputError, match="is not in the index"):

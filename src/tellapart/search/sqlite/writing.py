@@ -79,7 +79,7 @@ def remember(
 
 
 def vacuum(connection: sqlite3.Connection) -> None:
-    """Write the database anew, without the space of deleted rows; put off while others use it, or without space."""
+    """Write the database again, without the space of deleted rows; put off while others use it, or without space."""
     with contextlib.suppress(sqlite3.OperationalError):
         connection.execute("VACUUM")
 
