@@ -32,7 +32,7 @@ class Connections:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection; whoever has it must fetch all rows of a query at once, since an open query stops writers."""
         with table_errors(self.where):
-            connection = self._free.pop() if self._free else connect(Path(self.where))
+            connection = self._take()
             try:
                 yield connection
             except BaseException:
@@ -47,7 +47,7 @@ class Connections:
         photos: whether it changes more than edited captions.
         """
         with self._writing, table_errors(self.where, writing=True):
-            connection = connect(Path(self.where)) if not self._free else self._free.pop()
+            connection = self._take()
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 yield connection
@@ -64,8 +64,16 @@ class Connections:
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
-        while self._free:
-            self._free.pop().close()
+        with contextlib.suppress(IndexError):
+            while True:
+                self._free.pop().close()
+
+    def _take(self) -> sqlite3.Connection:
+        """A connection that nobody uses; another thread may take the last one between a question and an answer."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return connect(Path(self.where))
 
 
 def connect(folder: Path, *, make: bool = False, name: str = DATABASE) -> sqlite3.Connection:
