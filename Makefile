@@ -35,6 +35,7 @@ format: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/ruff check src tests benchmarks
+	-$(BIN)/pip install --quiet -c constraints.txt pip-audit  # where the index has it
 	PYTHONPATH=tests $(BIN)/python -m supply_chain
 
 # Campaigns against reliability (docs/reliability.md). It continues where it stopped: torture.jsonl keeps the progress.

@@ -11,7 +11,7 @@ import pytest
 
 from supply_chain import __main__ as command
 from supply_chain import licences, pins, sbom
-from supply_chain.closure import closure, normalised, requirements
+from supply_chain.closure import ROOT, closure, normalised, requirements
 
 
 def package(licence: str) -> Distribution:
@@ -60,13 +60,41 @@ def test_the_list_of_packages_is_in_the_wheel_and_well_formed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "error", "is_bad"),
-    [(0, "", False), (1, "Found 2 known vulnerabilities", True), (1, "requests.exceptions.ConnectionError: x", False)],
+    ("given", "error", "is_bad", "said"),
+    [
+        ([{"name": "x", "version": "1", "vulns": []}], "", False, "0 in 1 of 1 pinned packages; all were checked."),
+        ([{"name": "x", "version": "1", "vulns": [{"id": "CVE-1"}]}], "", True, "x 1: CVE-1"),
+        (
+            [{"name": "x", "skip_reason": "not found"}],
+            "",
+            False,
+            "0 in 0 of 1 pinned packages; the index knows nothing",
+        ),
+        (None, "requests.exceptions.ConnectionError: x", False, "their data base cannot be reached"),
+        (None, "usage: pip-audit", True, "usage: pip-audit"),
+    ],
 )
 def test_vulnerabilities_count_and_a_missing_network_does_not(
-    monkeypatch: pytest.MonkeyPatch, code: int, error: str, is_bad: bool
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    given: list[dict[str, object]] | None,
+    error: str,
+    is_bad: bool,
+    said: str,
 ) -> None:
     monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: object())
-    done = subprocess.CompletedProcess([], code, "", error)
+    text = "" if given is None else json.dumps({"dependencies": given})
+    done = subprocess.CompletedProcess([], int(is_bad), text, error)
     monkeypatch.setattr(command.subprocess, "run", lambda *call, **how: done)
-    assert command.audit() is is_bad
+    assert command.audit() is is_bad and said in capsys.readouterr().out
+
+
+def test_lint_checks_packages_and_the_wheel_has_the_list() -> None:
+    """`make lint` runs the checks, and the pattern of package data that pyproject.toml gives covers the list."""
+    import fnmatch
+    import tomllib
+
+    recipe = (ROOT / "Makefile").read_text().partition("\nlint:")[2].partition("\n\n")[0]
+    assert "-m supply_chain" in recipe and "pip-audit" in recipe
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["tellapart"]
+    assert any(fnmatch.fnmatch("./sbom.cdx.json", pattern) for pattern in data)

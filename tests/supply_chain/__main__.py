@@ -7,6 +7,7 @@ its data base; otherwise a line says why not.
 from __future__ import annotations
 
 import importlib.util
+import json
 import subprocess
 import sys
 
@@ -38,17 +39,25 @@ def audit() -> bool:
         print("Known vulnerabilities are not checked: run `pip install pip-audit` to do so.")
         return False
     call = [sys.executable, "-m", "pip_audit", "--requirement", str(ROOT / "constraints.txt"), "--no-deps",
-            "--disable-pip", "--progress-spinner", "off"]  # fmt: skip
+            "--disable-pip", "--progress-spinner", "off", "--format", "json"]  # fmt: skip
     try:
         done = subprocess.run(call, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         print(f"Known vulnerabilities are not checked: no answer within {SECONDS} seconds.")
         return False
-    if done.returncode and any(word in done.stderr for word in UNREACHABLE):
-        print("Known vulnerabilities are not checked: their data base cannot be reached.")
-        return False
-    print(done.stdout or done.stderr)
-    return done.returncode != 0
+    try:
+        packages = json.loads(done.stdout)["dependencies"]
+    except (ValueError, KeyError):
+        unreachable = any(word in done.stderr for word in UNREACHABLE)
+        reason = "their data base cannot be reached." if unreachable else f"pip-audit says\n{done.stderr}"
+        print(f"Known vulnerabilities are not checked: {reason}")
+        return not unreachable
+    found = [f"{one['name']} {one['version']}: {bad['id']}" for one in packages for bad in one.get("vulns", ())]
+    checked = sum("skip_reason" not in one for one in packages)
+    print(f"Known vulnerabilities: {len(found)} in {checked} of {len(packages)} pinned packages;", end=" ")
+    print("the index knows nothing about the others." if checked < len(packages) else "all were checked.")
+    print("".join(f"{line}\n" for line in found), end="")
+    return bool(found)
 
 
 if __name__ == "__main__":
