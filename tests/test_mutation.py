@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mutation.faults import FAULTS, Fault
 from mutation.judge import KILLED, SURVIVED
 from mutation.mapping import PACKAGES, ROOT, judges_of, modules
 from mutation.mutants import mutants_of
@@ -88,3 +89,11 @@ def test_a_changed_module_is_seen_by_tests(answer: int, verdict: str, tmp_path: 
         check=False,
     )
     assert done.stdout.strip() == verdict, done.stderr
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.about)
+def test_fixed_faults_can_be_brought_back(fault: Fault) -> None:
+    """Their fix is still in the code, and the changed text is Python; `python -m mutation.faults` runs their tests."""
+    compile(fault.changed().source, fault.module, "exec")
+    file, _, name = fault.test.partition("::")
+    assert f"def {name}" in (ROOT / file).read_text()

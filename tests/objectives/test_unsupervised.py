@@ -288,6 +288,27 @@ def test_captioner_and_critic_learn_apart(context: Context) -> None:
     assert objective.critic.judge.weight.grad.any() and model.predict.weight.grad is None
 
 
+def test_the_critic_tells_people_from_machines(context: Context) -> None:
+    """-ln D of human words and -ln (1 - D) of the captioner's, each a mean over words; ||v - v'||^2 of its captions."""
+    torch.manual_seed(0)
+    model = SMALL.build(context.inputs)
+    critic = ConceptGan(critic_width=16).build(model, context).eval()
+    machine, human = torch.tensor([[5, 6, 2, 0], [7, 2, 0, 0]]), torch.tensor([[8, 9, 10, 2], [8, 9, 2, 0]])
+    vectors = torch.nn.functional.normalize(torch.randn(2, model.width), dim=1)
+    with torch.no_grad():
+        torch.nn.init.normal_(critic.critic.judge.weight, std=5.0)
+        adversary, rebuilding, gist = critic.critic_losses(machine, human, vectors)
+        (made, vector), (said, expected) = critic.critic(machine), critic.critic(human)
+    costs = []
+    for logits, tokens, sign in ((made, machine, -1), (said, human, 1)):
+        words = [float(logits[row, time]) for row in range(2) for time in range(4) if tokens[row, time]]
+        costs.append(sum(-np.log(1 / (1 + np.exp(-sign * logit))) for logit in words) / len(words))
+    assert float(adversary) == pytest.approx(sum(costs), rel=1e-4) and abs(costs[0] - costs[1]) > 1e-3
+    distances = [float((vectors[row] - vector[row]).pow(2).sum()) for row in range(2)]
+    assert float(rebuilding) == pytest.approx(sum(distances) / 2, rel=1e-4)
+    assert torch.equal(gist, expected)
+
+
 def test_concept_rewards_teach_naming_concepts(context: Context) -> None:
     """A few steps of UC-GAN raise the concept reward of sampled sentences."""
     torch.manual_seed(0)
