@@ -267,7 +267,7 @@ def test_requests_leave_no_memory_behind(own_index: Path, open_photos: OpenPhoto
         visit(2 * len(ids))
         tracemalloc.start()
         try:
-            before, after = visit(20), visit(100)
+            before, after = visit(14), visit(42)
         finally:
             tracemalloc.stop()
-        assert after - before < 300_000, f"{after - before:,} bytes in 400 requests"
+        assert after - before < 300_000, f"{after - before:,} bytes in 168 requests"
