@@ -1,5 +1,6 @@
 """Evidence fitted from a pack is read again for its matcher, and images without a scene are drawn."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,10 @@ def test_fit_from_a_pack(photo_world: Path, tmp_path: Path, monkeypatch: pytest.
     found = read_evidence(tmp_path, fingerprint(photo_world / "find"))
     assert found is not None and {"red", "green", "ball"} <= set(found.words)
     assert np.isfinite(found.truth.weights).all() and np.isfinite(found.confidence.weights).all()
+    assert found.against is not None and np.isfinite(found.against.weights).all()
+    fit(replace(options, against=0))
+    found = read_evidence(tmp_path, fingerprint(photo_world / "find"))
+    assert found is not None and found.against is None
     with pytest.raises(InputError, match="nothing in the split"):
         fit(FitOptions(photo_world / "pack", tmp_path, "nonsense", str(photo_world / "aa"), str(photo_world / "find")))
 

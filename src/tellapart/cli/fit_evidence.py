@@ -12,14 +12,26 @@ import tyro
 
 from tellapart.cli.errors import exit_code
 from tellapart.core.errors import InputError
+from tellapart.core.types import Encoded
 from tellapart.data.pack import Pack
 from tellapart.images.opening import open_image
 from tellapart.images.sources import ImageInput
+from tellapart.inference.caption_settings import NEIGHBOURS
 from tellapart.inference.captioning import PhotoCaptioner, load_captioner
 from tellapart.inference.feature_spec import serves
-from tellapart.inference.fit_evidence import Examples, fit_confidence, fit_truth, word_statistics
+from tellapart.inference.fit_evidence import (
+    Examples,
+    fit_against,
+    fit_confidence,
+    fit_truth,
+    is_true,
+    word_statistics,
+)
 from tellapart.inference.judge import Judge, open_judge
+from tellapart.inference.judging import Surroundings
+from tellapart.inference.light.neighbours import nearest_vectors
 from tellapart.inference.strange_images import strange_images
+from tellapart.inference.word_evidence import WordEvidence
 
 
 @dataclass(frozen=True)
@@ -42,6 +54,9 @@ class FitOptions:
     """How many of them also give an enlarged detail, and how many patterns are drawn."""
     beam: int = 10
     """Captions per image whose words are examples of true and untrue ones."""
+    against: int = 400
+    """How many of the images are captioned against all of them, to calibrate the confidence of `caption --against`; 0
+    for no separate calibration."""
 
 
 def fit(options: FitOptions) -> None:
@@ -62,8 +77,34 @@ def fit(options: FitOptions) -> None:
     photos = [open_image(pack.image_path(row)) for row in rows[: options.strange]]
     seen = _described(captioner, judge, list(strange_images(photos, options.strange)), options.beam)
     strange = Examples(seen[0], [[] for _ in seen[1]], seen[1], seen[3])
-    fit_confidence(evidence, judge, Examples(vectors, references, captions, chance), strange).save(options.out)
+    evidence = fit_confidence(evidence, judge, Examples(vectors, references, captions, chance), strange)
+    if options.against:
+        paths: list[ImageInput] = [pack.image_path(row) for row in rows[: options.against]]
+        texts, found = _against(captioner, judge, evidence, paths, vectors)
+        evidence = fit_against(evidence, found, [is_true(text, said) for text, said in zip(texts, references)])
+    evidence.save(options.out)
     print(f"{options.out}: {len(evidence.words)} words, fitted on {len(rows)} images")
+
+
+@torch.inference_mode()
+def _against(
+    captioner: PhotoCaptioner, judge: Judge, evidence: WordEvidence, images: list[ImageInput], vectors: np.ndarray
+) -> tuple[list[str], list[float]]:
+    """Captions of images against all that have vectors [N, E], with their confidences as plain captions."""
+    judge.evidence = evidence
+    texts: list[str] = []
+    found: list[float] = []
+    for extracted in captioner.extractor.extract(images):
+        own = vectors[extracted.places]
+        around = Surroundings(
+            Encoded(torch.from_numpy(own)),
+            Encoded(torch.from_numpy(vectors)),
+            nearest_vectors(own, vectors, NEIGHBOURS),
+        )
+        captions = captioner.generator.generate_apart(extracted.images, judge, around)
+        texts += captions.texts
+        found += captions.confidence or []
+    return texts, found
 
 
 @torch.inference_mode()

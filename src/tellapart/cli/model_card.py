@@ -9,7 +9,7 @@ The pack holds images that no model was trained on, with the features that the m
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.inference.caption_generator import open_caption_generator
+from tellapart.inference.fit_evidence import is_true
 from tellapart.inference.judge import open_judge
 from tellapart.inference.pack_captions import (
     CaptionsAgainst,
@@ -31,10 +32,14 @@ from tellapart.inference.pack_captions import (
     captions_against,
     look_alikes_by,
     plain_captions,
+    plain_confidences,
     references_of,
 )
 from tellapart.inference.pack_matcher import PackMatcher, open_pack_matcher
+from tellapart.metrics.captions.bootstrap import CaptionInterval, interval, paired_difference
 from tellapart.metrics.captions.neighbours import LOOK_ALIKES
+from tellapart.metrics.captions.ptb.tokenizer import tokenize, tokenize_groups
+from tellapart.metrics.captions.values import Score
 
 PEOPLE = "people's first caption"
 
@@ -53,6 +58,8 @@ class ModelCardOptions:
     """The matcher's run, for recall; an empty name leaves it out."""
     first: int = 0
     """Caption only the first so many images; look-alikes come from all. 0 for all."""
+    captioned: Path | None = None
+    """A text file with the ids of the images to caption, one per line; the others of the split are look-alikes."""
     against: bool = False
     """Also caption these images against all images of the split, as `tellapart caption --against`."""
     chooser: str = "bundled"
@@ -87,49 +94,106 @@ class Measured:
 def model_card(options: ModelCardOptions) -> dict[str, dict[str, float]]:
     """Print and return the values of each way to write captions, and of the matcher."""
     pack = Pack(options.data)
-    rows = np.array([row for row in pack.split(options.split).images if pack.captions_of[int(row)]])
-    if len(rows) < 2:
-        raise InputError(f"{pack.folder} has fewer than two captioned images in '{options.split}'; choose more.")
-    generator = open_caption_generator(options.captioner, options.device)
+    rows, count = _chosen(pack, options)
+    generator, chooser = (
+        open_caption_generator(options.captioner, options.device),
+        open_judge(options.chooser, options.device) if options.against else None,
+    )
     batches = batches_for(generator, pack, options.device)
     by = Batches(pack, FeatureStore(pack.feature_folder(options.look_alikes_by))) if options.look_alikes_by else batches
-    similar, count = look_alikes_by(by, rows, options.look_alikes), min(options.first or len(rows), len(rows))
+    similar = look_alikes_by(by, rows, options.look_alikes)
     given = Measured(pack, rows, count, references_of(pack, rows), similar)
-    systems, notes = {"plain": plain_captions(generator, batches, rows[:count])}, []
-    if options.against:
-        against = captions_against(generator, open_judge(options.chooser, options.device), batches, rows, count)
-        systems["against"] = against.captions
+    systems: dict[str, list[str]] = {}
+    confidences: dict[str, list[float]] = {}
+    notes: list[str] = []
+    if chooser is None:
+        systems["plain"] = plain_captions(generator, batches, rows[:count])
+    else:
+        systems["plain"], confidences["plain"] = plain_confidences(generator, chooser, batches, rows[:count])
+        against = captions_against(generator, chooser, batches, rows, count)
+        systems["against"], confidences["against"] = against.captions, against.confidence
         notes.append(_note(systems["plain"], against))
-    found = _values(systems, given, options)
+    found, picks = _values(systems, given, options)
     print(f"{count:,} captions, {len(rows):,} images, {similar.shape[1]} look-alikes each\n")
-    print("\n\n".join([as_table("captions", found), *notes]))
+    print("\n\n".join([as_table("captions", found), *notes, *judge_notes(picks, against.distinct if chooser else [])]))
     if options.out is not None:
-        write_json(options.out, _listed(systems, given))
+        write_json(options.out, _listed(systems, confidences, given))
     if options.matcher:
         found["matcher"] = _recall(open_pack_matcher(options.matcher, pack, device=options.device), rows)
         print("\n" + as_table("among images", {f"{len(rows):,}": found["matcher"]}))
     return found
 
 
-def _values(systems: dict[str, list[str]], given: Measured, options: ModelCardOptions) -> dict[str, dict[str, float]]:
-    """The metrics of each system; with a judge also those of people's first captions, and the judge's accuracy."""
+def _chosen(pack: Pack, options: ModelCardOptions) -> tuple[np.ndarray, int]:
+    """Images with captions, those to caption first, and how many these are."""
+    rows = np.array([row for row in pack.split(options.split).images if pack.captions_of[int(row)]])
+    if len(rows) < 2:
+        raise InputError(f"{pack.folder} has fewer than two captioned images in '{options.split}'; choose more.")
+    if options.captioned is None:
+        return rows, min(options.first or len(rows), len(rows))
+    place = {pack.images[int(row)].id: int(row) for row in rows}
+    ids = list(dict.fromkeys(options.captioned.read_text().split()))
+    if not ids or (missing := next((one for one in ids if one not in place), None)) is not None:
+        what = "no id" if not ids else f"the id '{missing}', which '{options.split}' of {pack.folder} has not"
+        raise InputError(f"{options.captioned} has {what}; list ids of its images, one per line.")
+    first = [place[one] for one in ids][: options.first or None]
+    return np.array([*first, *sorted(set(rows.tolist()) - set(first))]), len(first)
+
+
+def _values(
+    systems: dict[str, list[str]], given: Measured, options: ModelCardOptions
+) -> tuple[dict[str, dict[str, float]], dict[str, Score]]:
+    """The metrics of each system; with a judge also those of people's first captions, the judge's accuracy, and whether
+    it is right for each caption."""
     found = {name: caption_values(captions, given.references, given.similar) for name, captions in systems.items()}
+    picks: dict[str, Score] = {}
+    said = tokenize_groups(given.references[: given.count])
+    for name, captions in systems.items():
+        true = [is_true(one, group) for one, group in zip(tokenize(captions), said)]
+        found[name] |= {"true by references": 100 * float(np.mean(true))}
     if options.judge:
         judge = open_pack_matcher(options.judge, given.pack, options.judge_features, options.device)
         systems[PEOPLE] = [group[0] for group in given.references[: given.count]]
         found[PEOPLE] = _of_people(given.references, given.similar, given.count)
         for name, captions in systems.items():
-            right = judge.picks(given.rows, captions, given.similar[: given.count])
-            found[name] |= {"judge right": 100 * float(right.double().mean())}
-    return found
+            right = 100 * judge.picks(given.rows, captions, given.similar[: given.count]).double().cpu().numpy()
+            picks[name] = Score(float(right.mean()), right)
+            found[name] |= {"judge right": picks[name].corpus}
+    return found, picks
 
 
-def _listed(systems: dict[str, list[str]], given: Measured) -> list[dict[str, str]]:
-    """The captions of each image."""
-    return [
-        {"image": given.pack.images[int(row)].id} | {name: captions[place] for name, captions in systems.items()}
-        for place, row in enumerate(given.rows[: given.count])
-    ]
+def judge_notes(picks: Mapping[str, Score], distinct: Sequence[bool]) -> list[str]:
+    """Bootstrap intervals over images of the judge's accuracy, and of its gain over plain captions, as sentences."""
+    if not picks:
+        return []
+    each = [f"{name} {one.value:.1f}% [{one.low:.1f}, {one.high:.1f}]" for name, one in _intervals(picks).items()]
+    notes = ["Judge right, with 95% intervals over images: " + "; ".join(each) + "."]
+    if "against" in picks:
+        gain = paired_difference(picks["plain"], picks["against"])
+        apart = np.asarray(distinct, bool)
+        inside = [f"{name} {one.each[apart].mean():.1f}%" for name, one in picks.items()] if apart.any() else []
+        notes.append(
+            f"Against minus plain: {gain.value:.1f} points [{gain.low:.1f}, {gain.high:.1f}]. Among the "
+            f"{int(apart.sum())} images that are set apart: {', '.join(inside)}."
+        )
+    return notes
+
+
+def _intervals(picks: Mapping[str, Score]) -> dict[str, CaptionInterval]:
+    return {name: interval(score) for name, score in picks.items()}
+
+
+def _listed(
+    systems: dict[str, list[str]], confidences: dict[str, list[float]], given: Measured
+) -> list[dict[str, object]]:
+    """The captions of each image, with their confidences where they are known."""
+    listed: list[dict[str, object]] = []
+    for place, row in enumerate(given.rows[: given.count]):
+        listed.append({"image": given.pack.images[int(row)].id})
+        listed[-1] |= {name: captions[place] for name, captions in systems.items()}
+        if known := {name: round(values[place], 4) for name, values in confidences.items() if values}:
+            listed[-1]["confidence"] = known
+    return listed
 
 
 def _note(plain: Sequence[str], against: CaptionsAgainst) -> str:

@@ -12,7 +12,7 @@ from tellapart.core.types import Encoded, Images
 from tellapart.data.batches import Batches
 from tellapart.data.pack import Pack
 from tellapart.evaluation.chunks import chunks
-from tellapart.inference.caption_generator import BEAM, NEIGHBOURS, CaptionGenerator
+from tellapart.inference.caption_generator import BEAM, NEIGHBOURS, CaptionGenerator, with_confidence
 from tellapart.inference.judge import Judge
 from tellapart.inference.judging import Surroundings
 from tellapart.inference.neighbours import nearest
@@ -45,12 +45,26 @@ def plain_captions(
 
 
 @torch.inference_mode()
+def plain_confidences(
+    generator: CaptionGenerator, judge: Judge, batches: Batches, image_rows: np.ndarray
+) -> tuple[list[str], list[float]]:
+    """Plain captions of these images with their confidences; none for a judge that they were not calibrated for."""
+    texts: list[str] = []
+    confidences: list[float] = []
+    for images in _read(batches, image_rows):
+        found = with_confidence(generator.generate(images), judge, judge.encode_images(images))
+        texts += found.texts
+        confidences += found.confidence or []
+    return texts, confidences
+
+
+@torch.inference_mode()
 def captions_against(
     generator: CaptionGenerator, judge: Judge, batches: Batches, image_rows: np.ndarray, count: int
 ) -> CaptionsAgainst:
     """Captions of the first `count` of these images against all of them, as `tellapart caption --against`."""
     album = torch.cat([judge.encode_images(images).vectors for images in _read(batches, image_rows)])  # [I, E]
-    found = CaptionsAgainst([], [], [])
+    found = CaptionsAgainst([], [], [], [])
     for places in chunks(np.arange(count), TOGETHER):
         own = album[torch.from_numpy(places)]
         rows = nearest(_as_images(own), _as_images(album), NEIGHBOURS)  # [n, M]
@@ -59,6 +73,7 @@ def captions_against(
         found.captions.extend(captions.texts)
         found.distinct.extend(captions.distinct or [True] * len(places))
         found.sure.extend(captions.sure or [True] * len(places))
+        found.confidence.extend(captions.confidence or [])
     return found
 
 
@@ -71,6 +86,8 @@ class CaptionsAgainst:
     """Whether something true sets the image apart."""
     sure: list[bool]
     """Whether the caption is probably true."""
+    confidence: list[float]
+    """The probability that it is true; empty for a judge that it was not calibrated for."""
 
 
 def _as_images(vectors: torch.Tensor) -> Images:

@@ -43,7 +43,7 @@ SUPPORTED = 1.0
 UNSUPPORTED = -6.0
 """Nats of a content word that the image does not support."""
 SOFTNESS = 0.6
-AGREEMENT, TRUTH, FLUENCY = 1.2, 0.8, 0.6
+AGREEMENT, TRUTH, FLUENCY = 1.8, 0.8, 0.6
 """How much the terms count against one nat of ln p'(I|c), at weight 0.5; fitted on images set aside."""
 FIRST = 3
 """Proposals per image that are scored before it is known which others could be better."""

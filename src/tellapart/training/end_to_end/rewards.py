@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from tellapart.core.errors import InputError
 from tellapart.metrics.captions.token_reward import TokenCider
 from tellapart.models.matchers.dual_encoder import DualEncoderModel
 from tellapart.training.end_to_end.object_words import ObjectWords, untrue_objects
+from tellapart.training.end_to_end.rare_words import RareWords
 from tellapart.training.end_to_end.words import PiecesOfWords
 
 
@@ -25,6 +27,10 @@ class RewardWeights:
     """Subtracted for each named object that no reference names."""
     least_log_probability: float = -8.0
     """Lower bound of the log-probability of the own image."""
+    apart: float = 0.0
+    """Weight of p(the own image before its hardest look-alike): it ends to pay where a caption identifies its image."""
+    rare: float = 0.0
+    """Weight of rare words that a reference has, too."""
 
 
 class Rewards:
@@ -36,6 +42,7 @@ class Rewards:
         neighbours: look-alikes of each image [I, k], rows of `vectors`.
         named: objects that the references of each image name [I, 80].
         scale: what cosines are multiplied with, one over the temperature.
+        rare: pays for rare words; needed where its weight is not 0.
     """
 
     def __init__(
@@ -48,9 +55,11 @@ class Rewards:
         neighbours: Tensor,
         named: Tensor,
         scale: float,
+        rare: RareWords | None = None,
     ) -> None:
         self.cider, self.matcher, self.pieces, self.objects = cider, matcher, pieces, objects
         self.vectors, self.neighbours, self.named, self.scale = vectors, neighbours, named, scale
+        self.rare = rare
 
     @torch.no_grad()
     def __call__(self, drawn: Tensor, rows: Tensor, weights: RewardWeights) -> dict[str, Tensor]:
@@ -59,27 +68,35 @@ class Rewards:
         owner = rows.repeat_interleave(each)
         parts = {"cider": self.cider.reward(drawn, owner).float()}
         reward = weights.cider * parts["cider"]
-        if weights.retrieval:
-            parts["retrieval"] = self.retrieval(drawn, rows).clamp(min=weights.least_log_probability)
-            reward = reward + weights.retrieval * parts["retrieval"]
+        if weights.retrieval or weights.apart:
+            found, ahead = self.retrieval(drawn, rows)
+            parts["retrieval"], parts["apart"] = found.clamp(min=weights.least_log_probability), ahead.sigmoid()
+            reward = reward + weights.retrieval * parts["retrieval"] + weights.apart * parts["apart"]
+        if weights.rare:
+            if self.rare is None:
+                raise InputError("A reward for rare words needs `rare=RareWords(references, words)`.")
+            parts["rare"] = self.rare(drawn, owner)
+            reward = reward + weights.rare * parts["rare"]
         parts["untrue"] = untrue_objects(self.objects(drawn), self.named[owner])
         return {"reward": reward - weights.untrue * parts["untrue"], **parts}
 
-    def retrieval(self, drawn: Tensor, rows: Tensor) -> Tensor:
-        """[C] log-probability of the own image among its look-alikes and the other images of the batch."""
+    def retrieval(self, drawn: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """The log-probability of the own image among its look-alikes and the other images of the batch, and by how many
+        nats it is before its hardest look-alike, both [C]."""
         each = len(drawn) // len(rows)
         pieces = self.pieces(drawn)
         captions = self.matcher.text_vectors(pieces, pieces > 0).float()  # [C, E]
         with torch.autocast(captions.device.type, enabled=False):  # bfloat16 is too coarse for cosines
-            return self._own_log_probability(captions, rows, each)
+            return self._own_scores(captions, rows, each)
 
-    def _own_log_probability(self, captions: Tensor, rows: Tensor, each: int) -> Tensor:
+    def _own_scores(self, captions: Tensor, rows: Tensor, each: int) -> tuple[Tensor, Tensor]:
         batch = captions @ self.vectors[rows].t()  # [C, I]
         near = self.vectors[self.neighbours[rows]].repeat_interleave(each, 0)  # [C, k, E]
         close = torch.einsum("ce,cke->ck", captions, near)
         place = torch.arange(len(rows), device=rows.device).repeat_interleave(each)
         own = batch.gather(1, place.unsqueeze(1)).squeeze(1)
-        return self.scale * own - torch.logsumexp(self.scale * torch.cat([batch, close], 1), 1)
+        log_probability = self.scale * own - torch.logsumexp(self.scale * torch.cat([batch, close], 1), 1)
+        return log_probability, self.scale * (own - close.amax(1))
 
 
 def leave_one_out(reward: Tensor, each: int) -> Tensor:

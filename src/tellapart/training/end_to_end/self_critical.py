@@ -50,6 +50,8 @@ class SelfCritical:
     """Most words of a sampled caption."""
     log_every: int = 20
     """Steps between log lines."""
+    keep_every: float = 150.0
+    """Seconds between calls of `keep`."""
     reward: RewardWeights = field(default_factory=RewardWeights)
     """The reward."""
 
@@ -62,14 +64,19 @@ def train_self_critical(
     available: Callable[[], np.ndarray],
     settings: SelfCritical,
     log: Log,
+    keep: Callable[[TransformerCaptioner], None] | None = None,
 ) -> TransformerCaptioner:
-    """The average of the captioner after training on features [I, R, D] and references [I, k, T]; trains in place."""
+    """The average of the captioner after training on features [I, R, D] and references [I, k, T]; trains in place.
+
+    keep: gets the average every `settings.keep_every` seconds, to store it.
+    """
     device = features.device
     fused = device.type == "cuda"
     optimiser = torch.optim.AdamW(captioner.parameters(), settings.lr, betas=(0.9, 0.98), weight_decay=0.0, fused=fused)
     average, drawing = Average(captioner, settings.average), Rows(available, device)
     eval_with_gradients(captioner)  # no dropout: samples and gradients come from the same model
     begin, step, batch = time.monotonic(), 0, settings.batch
+    kept = begin
     while True:
         progress = max(step / settings.most_steps, (time.monotonic() - begin) / settings.seconds)
         if progress >= 1:
@@ -103,6 +110,9 @@ def train_self_critical(
         optimiser.zero_grad(set_to_none=True)
         average.update(captioner)
         step += 1
+        if keep is not None and time.monotonic() - kept >= settings.keep_every:
+            keep(average.model)  # type: ignore[arg-type]
+            kept = time.monotonic()
         if step % settings.log_every == 0 or step <= 2:
             shown = {name: round(float(value.detach()), 4) for name, value in losses.items()}
             log(f"step {step} progress {progress:.3f} seconds {time.monotonic() - begin:.1f} batch {batch} {shown}")

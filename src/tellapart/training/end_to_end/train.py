@@ -29,6 +29,7 @@ from tellapart.training.end_to_end.joint import JointModel
 from tellapart.training.end_to_end.loop import Log, Settings, Training
 from tellapart.training.end_to_end.measure import see
 from tellapart.training.end_to_end.object_words import ObjectWords
+from tellapart.training.end_to_end.rare_words import RareWords
 from tellapart.training.end_to_end.rewards import Rewards, nearest
 from tellapart.training.end_to_end.runs import save_runs
 from tellapart.training.end_to_end.self_critical import SelfCritical, train_self_critical
@@ -119,6 +120,7 @@ def reward_captioner(
         neighbours=nearest(vectors, min(settings.look_alikes, len(vectors) - 1)),
         named=reference_objects(objects, references),
         scale=float(model.matcher.scale()),
+        rare=RareWords(references, len(words)) if settings.self_critical.reward.rare else None,
     )
     assert model.captioner is not None
     captioner = copy.deepcopy(model.captioner).requires_grad_(True)
