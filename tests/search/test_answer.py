@@ -1,5 +1,6 @@
 """The answer to a query: captions count, people's own first; weak matches last; copies and bursts once; hubs damped."""
 
+import datetime
 import io
 from pathlib import Path
 
@@ -146,6 +147,33 @@ def test_groups_by_hand() -> None:
     assert collapsed(shots, 9) == [[0, 2, 5], [1, 3], [4]]
     assert collapsed(shots, 2) == [[0, 2], [1, 3]]
     assert collapsed([], 3) == []
+
+
+def test_groups_are_those_of_a_plain_loop() -> None:
+    """Over random photos, some of them copies, some taken within seconds of each other."""
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        centres = random.standard_normal((12, 6))
+        shots = []
+        for _ in range(60):
+            vector = centres[random.integers(12)] + 0.4 * random.standard_normal(6)
+            taken = datetime.datetime(2020, 1, 1, 0, 0, int(random.integers(60))) if random.random() < 0.6 else None
+            shots.append(Shot(str(random.integers(40)), taken, (vector / np.linalg.norm(vector)).astype(np.float32)))
+        most, same = int(random.integers(1, 40)), [0.97, np.inf][seed % 2]
+        groups: list[list[int]] = []
+        for place, shot in enumerate(shots):
+            for group in groups:
+                one = shots[group[0]]
+                cosine = float(one.vector @ shot.vector)
+                burst = one.taken and shot.taken and abs((one.taken - shot.taken).total_seconds()) <= 10
+                if one.content == shot.content or cosine >= same or (burst and cosine >= 0.85):
+                    group.append(place)
+                    break
+            else:
+                if len(groups) == most:
+                    break
+                groups.append([place])
+        assert collapsed(shots, most, same) == groups
 
 
 def test_a_hub_loses_its_lead() -> None:

@@ -97,6 +97,15 @@ def test_search(reader: TestClient) -> None:
     assert answer.json()["detail"] == "`count` should be greater than or equal to 1."
 
 
+@pytest.mark.parametrize("address", ["/api/search?query=ball&", "/api/photos/{id}/similar?"])
+def test_ranked_photos_go_on_after_an_offset(reader: TestClient, address: str) -> None:
+    address = address.format(id=first(reader))
+    whole = reader.get(f"{address}count=12").json()["photos"]
+    parts = [reader.get(f"{address}count=4&offset={offset}").json()["photos"] for offset in (0, 4, 8, 12)]
+    assert [photo["id"] for part in parts for photo in part] == [photo["id"] for photo in whole] and len(whole) >= 11
+    assert reader.get(f"{address}offset=5001").status_code == reader.get(f"{address}offset=-1").status_code == 422
+
+
 def test_newest_photos(own_index: Path, open_photos: OpenPhotos) -> None:
     """By the date they were taken; photos without a date follow, by the date of their file."""
     index = open_photos(own_index)

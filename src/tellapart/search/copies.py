@@ -36,28 +36,27 @@ def collapsed(shots: Sequence[Shot], most: int, same: float = SAME) -> list[list
     matcher that has learned little are all alike, so that it must be above 1 there.
     """
     groups: list[list[int]] = []
-    kept = np.zeros((0, len(shots[0].vector) if shots else 0), np.float32)
+    of_content: dict[str, int] = {}
+    kept = np.zeros((min(most, len(shots)), len(shots[0].vector) if shots else 0), np.float32)
     for place, shot in enumerate(shots):
-        group = _same(shot, shots, groups, kept @ shot.vector, same)
+        group = _same(shot, shots, groups, kept[: len(groups)] @ shot.vector, same)
+        group = min((one for one in (group, of_content.get(shot.content)) if one is not None), default=None)
         if group is not None:
-            group.append(place)
+            groups[group].append(place)
         elif len(groups) < most:
+            of_content[shot.content] = len(groups)
+            kept[len(groups)] = shot.vector
             groups.append([place])
-            kept = np.concatenate([kept, shot.vector[None].astype(np.float32)])
         else:
             break
     return groups
 
 
-def _same(
-    shot: Shot, shots: Sequence[Shot], groups: list[list[int]], cosines: np.ndarray, same: float
-) -> list[int] | None:
-    """The group that a photo belongs to; None for a new one."""
-    for group, cosine in zip(groups, cosines.tolist()):
-        first = shots[group[0]]
-        if shot.content == first.content or cosine >= same:
-            return group
+def _same(shot: Shot, shots: Sequence[Shot], groups: list[list[int]], cosines: np.ndarray, same: float) -> int | None:
+    """The first group that shows the same in other bytes; None for a new one."""
+    for number in np.flatnonzero(cosines >= min(same, SIMILAR)).tolist():
+        first = shots[groups[number][0]]
         near = shot.taken and first.taken and abs(shot.taken - first.taken) <= BURST
-        if near and cosine >= SIMILAR:
-            return group
+        if near or cosines[number] >= same:
+            return int(number)
     return None

@@ -10,7 +10,7 @@ import datetime
 import re
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -83,15 +83,16 @@ class PhotoLibrary:
     def __len__(self) -> int:
         return len(self.store)
 
-    def search(self, query: str, without: str, count: int, filters: Filters) -> Answer:
-        """Photos that match the words of a query, best first."""
+    def search(self, query: str, without: str, count: int, filters: Filters, offset: int = 0) -> Answer:
+        """Photos that match the words of a query, best first, without the first `offset`."""
         if not query.strip():
             raise InvalidQuery("`query` must contain at least one word.")
         try:
             asked = self.index.asked(query.strip(), without=without.strip())
-            found = answer(self.searcher, asked, count, filters)
+            found = answer(self.searcher, asked, offset + count, filters)
         except InputError as error:
             raise InvalidQuery(str(error).replace(self.store.where, "of this server")) from error
+        found = replace(found, photos=found.photos[offset:])
         self._remember(found.photos)
         return found
 
@@ -120,10 +121,11 @@ class PhotoLibrary:
                 return str(root.parent / shown)
         raise InvalidQuery(f"`folder` must start with the name of an indexed folder, not '{shown}'.")
 
-    def similar(self, photo_id: str, count: int) -> list[Found]:
-        """Photos of the index most similar to one of them, best first, without itself."""
+    def similar(self, photo_id: str, count: int, offset: int = 0) -> list[Found]:
+        """Photos of the index most similar to one of them, best first, without itself and the first `offset`."""
         vector = self._rows(photo_id, ["path", "vector"])[0]["vector"]
-        return [one for one in self.nearest(vector, count + 1) if one.content != photo_id][:count]
+        found = [one for one in self.nearest(vector, offset + count + 1) if one.content != photo_id]
+        return found[offset : offset + count]
 
     def vectors(self, photo_ids: Sequence[str]) -> np.ndarray:
         """The vectors of photos of the index [N, E], in the given order."""

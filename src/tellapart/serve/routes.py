@@ -49,6 +49,7 @@ ORIGINAL_RESPONSE: dict[int | str, dict[str, Any]] = {
 PhotoId = Annotated[str, PathParameter(pattern=PHOTO_ID, description="Hash of the photo's bytes.")]
 Count = Annotated[int, Query(ge=1, le=200)]
 Offset = Annotated[int, Query(ge=0, le=10_000_000)]
+RankedOffset = Annotated[int, Query(ge=0, le=5_000, description="Leave out the first photos.")]
 Limits = Annotated[FilterQuery, Depends()]
 
 
@@ -86,9 +87,10 @@ def index_routes(describer: Describer, rules: AccessRules, max_upload_pixels: in
         query: Annotated[str, Query(max_length=300, description="What the photos show.")] = "",
         without: Annotated[str, Query(max_length=300, description="What they do not show.")] = "",
         count: Count = 24,
+        offset: RankedOffset = 0,
     ) -> SearchResult:
         """Photos that match a query: clear matches first, then weak ones. Copies and bursts count once."""
-        found = await queue.run(lambda: library.search(query, without, count, limits.of(library)))
+        found = await queue.run(lambda: library.search(query, without, count, limits.of(library), offset))
         return schemas.search_result(found)
 
     return router
@@ -111,9 +113,9 @@ def photo_routes(library: PhotoLibrary, originals: bool) -> APIRouter:
         return schemas.photo_details(await queries.run(lambda: library.photo(id)), originals)
 
     @router.get("/{id}/similar")
-    async def similar_photos(id: PhotoId, count: Count = 12) -> PhotoList:
+    async def similar_photos(id: PhotoId, count: Count = 12, offset: RankedOffset = 0) -> PhotoList:
         """Photos similar to this one, best first."""
-        return PhotoList(photos=schemas.found_photos(await queries.run(lambda: library.similar(id, count))))
+        return PhotoList(photos=schemas.found_photos(await queries.run(lambda: library.similar(id, count, offset))))
 
     @router.get("/{id}/image", response_class=Response, responses=JPEG_RESPONSE)
     async def photo_image(id: PhotoId, size: Size = "small") -> Response:

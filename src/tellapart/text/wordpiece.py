@@ -74,7 +74,7 @@ class WordPieces:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.pieces = frozenset(vocabulary.words[UNK + 1 :])
-        self.longest = max((len(piece.removeprefix(INSIDE)) for piece in self.pieces), default=1)
+        self.longest = max(map(len, self.pieces), default=1)  # with the mark of inner pieces: a little too long
         self.known: dict[str, tuple[str, ...]] = {}
 
     def split(self, text: str) -> list[str]:

@@ -6,7 +6,7 @@ import { byId, make, photoUrl, request, showMessage, showText } from "/elements.
 import { fillFields, searchFor, settle } from "/search_form.js";
 
 const PAGE_SIZE = 24;
-const MAX_RANKED = 200;  // results of a search, and similar photos
+const MAX_RANKED = 5000;  // results of a search, and similar photos
 const NEAR_END = 600;  // pixels below the window
 
 let resultsRequest = new AbortController();
@@ -112,10 +112,9 @@ function matchesInWords(photos, query) {
 
 /** Photos of a ranked list after the first `offset`. */
 async function ranked(url, offset, signal) {
-  const count = Math.min(offset + PAGE_SIZE, MAX_RANKED);
-  const found = await request(`${url}count=${count}`, { signal });
-  const isComplete = found.photos.length < count || count === MAX_RANKED;
-  return { ...found, photos: found.photos.slice(offset), complete: isComplete };
+  const found = await request(`${url}count=${PAGE_SIZE}&offset=${offset}`, { signal });
+  const isComplete = found.photos.length < PAGE_SIZE || offset + PAGE_SIZE > MAX_RANKED;
+  return { ...found, complete: isComplete };
 }
 
 /** Show photos similar to a photo of the index. */
