@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import gzip
 import importlib.util
+import io
 import json
 import shutil
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +41,7 @@ def make_world(folder: Path) -> None:
     for name in ("holiday.jpg", "street.jpg", "crowd.jpg"):
         Image.open(folder / "photos" / "red-dog-left.png").save(folder / name)
     write_site(folder / "site", folder / "photos")
+    write_shard(folder / "shards" / "00000.tar", folder / "photos")
     draw_flickr(folder / "flickr8k")
     write_karpathy(folder / "dataset_coco.json", folder / "train2017")
     write_judgements(folder / "path" / "to" / "flickr8k")
@@ -72,6 +75,19 @@ def write_site(folder: Path, photos: Path) -> None:
     (folder.parent / "docs").mkdir()
     for page in ("README.md", "docs/index.md"):
         (folder.parent / page).write_text("No images here.\n")
+
+
+def write_shard(path: Path, photos: Path) -> None:
+    """The captioned photos as one tar file, as WebDataset has them."""
+    path.parent.mkdir()
+    with tarfile.open(path, "w") as tar:
+        for photo in sorted(photos.glob("*.png")):
+            caption = photo.with_suffix(".txt")
+            words = caption.read_text() if caption.is_file() else photo.stem.replace("-", " ")
+            for name, data in ((photo.name, photo.read_bytes()), (f"{photo.stem}.txt", words.encode())):
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
 
 
 def edit_captions(folder: Path) -> None:

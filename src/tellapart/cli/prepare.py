@@ -31,8 +31,8 @@ class PrepareOptions:
     """Read images and captions in any known format and write them as one pack."""
 
     source: Positional[Annotated[str, arg(metavar="SOURCE")]]
-    """A folder or file of images and captions; an index, for the captions that people edited in it; or `scenes`, the
-    built-in data."""
+    """A folder or file of images and captions; an index, for the captions that people edited in it; hf:NAME, a data set
+    of the model hub; or `scenes`, the built-in data."""
     out: Path
     """The pack to write. It appears when it is complete."""
     format: Literal["auto", "folder", "coco", "karpathy", "flickr", "posts", "parts", "corpus", "index"] = "auto"
@@ -86,6 +86,9 @@ class PrepareOptions:
     store_pixels: int = 0
     """Also store the images in the pack, as squares of this side in pixels, for training on machines without the image
     files. 0: do not. `tellapart extract PACK --store-pixels N` adds them later."""
+    stream: bool = False
+    """Write shards (tar, parquet, arrow, hf:NAME) into the pack sample by sample, in little memory: for millions of
+    images. With --store-pixels their images are in the pack alone. Nouns are not marked."""
     scene_count: int = 600
     """Number of scenes to draw."""
     scene_size: int = 160
@@ -144,6 +147,7 @@ def _prepared(options: PrepareOptions) -> Pack:
         overwrite=options.overwrite,
         readers={"index": captioned_photos.READER, **READERS},
         store_side=options.store_pixels,
+        stream=options.stream,
         progress=not options.json,
     )
 

@@ -14,7 +14,15 @@ import numpy as np
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_folder, link_or_copy, load_array, save_array
 from tellapart.data.pack import Pack
-from tellapart.data.stored_pixels import FOLDER, StoredPixels, describe_part, describe_pixels, has_pixels, next_part
+from tellapart.data.stored_pixels import (
+    FOLDER,
+    StoredPixels,
+    describe_part,
+    describe_pixels,
+    has_pixels,
+    ids_hash,
+    next_part,
+)
 
 NEEDED = ("images.bin", "offsets.npy", "ids.npy")
 
@@ -51,7 +59,7 @@ def add_pixels(pack: Pack, folder: Path | str) -> int:
     new = (rows >= 0) & ~known[rows]
     if not new.any():
         return 0
-    describe_pixels(pack, side, codec, None)
+    describe_pixels(pack.folder, side, codec, None)
     with atomic_folder(next_part(pack.folder / FOLDER)) as partial:
         if new.all():
             link_or_copy(folder / "images.bin", partial / "images.bin")
@@ -59,7 +67,7 @@ def add_pixels(pack: Pack, folder: Path | str) -> int:
         else:
             _copy_some(folder / "images.bin", offsets, new, partial)
         save_array(partial / "rows.npy", rows[new])
-        describe_part(partial, pack)
+        describe_part(partial, ids_hash(pack))
     return int(new.sum())
 
 

@@ -29,6 +29,7 @@ from tellapart.core.errors import InputError, Step
 from tellapart.core.explained import explained
 from tellapart.core.files import load_array, read_json, read_lines, save_array, write_json
 from tellapart.core.leftovers import recover
+from tellapart.data.lazy_rows import GroupedRows, LazyRows
 from tellapart.data.pack_types import Caption, Column, Detections, PackImage, Phrase, Split
 from tellapart.data.stored_arrays import load_numbers, load_offsets
 from tellapart.text.vocabulary import Vocabulary
@@ -37,6 +38,8 @@ FORMAT = 1
 AGAIN = "prepare the pack again"
 CAPTION_IDS = "caption-ids"
 """The column of the source's caption ids (COCO's), one per caption, -1 for none; absent if the source has no ids."""
+MANY_ROWS = 200_000
+"""Images or captions from which the rows of a pack stay on disk."""
 STORED_PER = {"image": "picture"}
 """What a column's row stands for, as files name it."""
 
@@ -78,16 +81,25 @@ class Pack:
         return Vocabulary.load(self.folder / "vocabulary.json")
 
     @cached_property
-    def images(self) -> list[PackImage]:
-        """All images, by row."""
+    def images(self) -> Sequence[PackImage]:
+        """All images, by row; those of a large pack stay on disk."""
         with self._reading("pictures.jsonl") as path:
+            if self._is_large:
+                return LazyRows(path, _image)
             return [PackImage(**row) for row in read_lines(path)]
 
     @cached_property
-    def captions(self) -> list[Caption]:
-        """All captions, by row."""
+    def captions(self) -> Sequence[Caption]:
+        """All captions, by row; those of a large pack stay on disk."""
         with self._reading("captions.jsonl") as path:
-            return [Caption(r["picture"], r["text"], tuple(r["words"]), r["split"]) for r in read_lines(path)]
+            if self._is_large:
+                return LazyRows(path, _caption)
+            return [_caption(row) for row in read_lines(path)]
+
+    @property
+    def _is_large(self) -> bool:
+        counts = self.manifest.get("counts", {})
+        return max(int(counts.get("pictures", 0)), int(counts.get("captions", 0))) > MANY_ROWS
 
     @cached_property
     def phrases(self) -> list[Phrase]:
@@ -131,16 +143,18 @@ class Pack:
     def split(self, name: str) -> Split:
         """Rows of `train`, `val`, `test`, …; `all` is every row."""
         everything = name == "all"
-        images = [row for row, image in enumerate(self.images) if everything or image.split == name]
-        captions = [row for row, caption in enumerate(self.captions) if everything or caption.split == name]
-        if not images and not captions:
+        images = _rows_of(self.images, name, everything)
+        captions = _rows_of(self.captions, name, everything)
+        if not len(images) and not len(captions):
             known = sorted({image.split for image in self.images} | {caption.split for caption in self.captions})
             raise InputError(f"{self.folder} has nothing in the split '{name}'; it has {', '.join(known)}.")
-        return Split(np.asarray(images, dtype=np.int64), np.asarray(captions, dtype=np.int64))
+        return Split(images, captions)
 
     @cached_property
-    def captions_of(self) -> list[list[int]]:
+    def captions_of(self) -> Sequence[list[int]]:
         """Caption rows of each image row."""
+        if self._is_large:
+            return GroupedRows(self.owner, len(self.images))
         rows: list[list[int]] = [[] for _ in self.images]
         for caption, image in enumerate(self.owner.tolist()):
             if image >= 0:
@@ -197,6 +211,21 @@ class Pack:
         """The path of a file of the pack; errors in reading it name it."""
         with explained(self.folder / name, AGAIN):
             yield self.folder / name
+
+
+def _image(row: dict[str, Any]) -> PackImage:
+    return PackImage(**row)
+
+
+def _caption(row: dict[str, Any]) -> Caption:
+    return Caption(row["picture"], row["text"], tuple(row["words"]), row["split"])
+
+
+def _rows_of(values: Sequence[Any], split: str, everything: bool) -> np.ndarray:
+    """Rows [N] of a split."""
+    if everything:
+        return np.arange(len(values), dtype=np.int64)
+    return np.fromiter((row for row, value in enumerate(values) if value.split == split), np.int64)
 
 
 def _boxes(rows: Sequence[Sequence[float]]) -> tuple[tuple[float, float, float, float], ...]:

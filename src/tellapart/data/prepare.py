@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from tellapart.core.errors import InputError
@@ -12,13 +13,15 @@ from tellapart.core.progress import progress_bar
 from tellapart.data.add_pixels import add_pixels
 from tellapart.data.assemble import assemble
 from tellapart.data.extra_sources import add_corpus, read_extra_detections, read_extra_phrases
+from tellapart.data.hub_dataset import HUB, hub_samples
 from tellapart.data.pack import Pack
 from tellapart.data.readers import READERS, Reader, recognise
 from tellapart.data.readers.parts import parts_in
 from tellapart.data.readers.source import ReaderOptions
-from tellapart.data.splits import decide_splits, parse_shares
+from tellapart.data.splits import decide_splits, hashed_split, parse_shares
 from tellapart.data.store_pixels import store_pixels
-from tellapart.data.unpack_shards import shards_in, unpack
+from tellapart.data.stream_pack import stream_pack
+from tellapart.data.unpack_shards import Sample, samples_of, shards_in, unpack
 from tellapart.data.write_pack import check_overwrite
 from tellapart.data.write_prepared import count_vocabulary, drop_unusable_sentences, write_prepared
 from tellapart.images.checking import Check
@@ -49,6 +52,7 @@ def prepare_pack(
     overwrite: bool = False,
     readers: Mapping[str, Reader] = READERS,
     store_side: int = 0,
+    stream: bool = False,
     progress: bool = False,
 ) -> Pack:
     """The pack written to `out`; its `report` lists what it holds and every item that was left out.
@@ -56,16 +60,25 @@ def prepare_pack(
     format: a name in `readers`, or `auto` to recognise it. entities, detections: a path, `auto` (used if found next
     to the source) or `none`. corpus: a file of sentences without images. rules: text rules, or a preset's name.
     vocabulary: used instead of counting one. split: shares of train, val and test for sources that name no splits.
-    Shards (tar, parquet, arrow) are first unpacked into the folder OUT-images.
+    Shards (tar, parquet, arrow) and data sets of the hub (`hf:NAME`) are first unpacked into the folder OUT-images.
     store_side: also store the images in the pack, as squares of this side in pixels; 0: do not.
+    stream: write shards into the pack sample by sample, in little memory: for millions of images. With `store_side`
+    their images are stored in the pack alone. Nouns are not marked.
     """
-    source, out, options = Path(source), Path(out), options or ReaderOptions()
+    named, source, out, options = str(source), Path(source), Path(out), options or ReaderOptions()
     check_overwrite(out, overwrite)
     rules = preset(rules) if isinstance(rules, str) else rules
     if rules.needs_vocabulary:  # subwords are neither nouns nor parts of annotated phrases
         nouns, entities = False, "none" if entities == "auto" else entities
-    if format == "auto" and (shards := shards_in(source)):
-        source = unpack(shards, out.with_name(f"{out.name}-images"))
+    samples = _samples(named) if format == "auto" else None
+    if stream:
+        if samples is None:
+            raise InputError(f"`stream` reads shards (tar, parquet, arrow) and hf:NAME; {source} has none.")
+        shares = parse_shares(split or SPLIT)
+        splits_by = partial(hashed_split, shares=shares, seed=seed)
+        return stream_pack(samples, named, out, rules=rules, vocabulary=vocabulary, split=splits_by, side=store_side)
+    if samples is not None:
+        source = unpack(samples, named, out.with_name(f"{out.name}-images"))
     form = recognise(source, readers) if format == "auto" else format
     if not source.exists():
         raise InputError(f"{source} does not exist; check the path.")
@@ -108,6 +121,14 @@ def prepare_pack(
     if store_side:
         store_pixels(pack, store_side, progress=progress)
     return pack
+
+
+def _samples(source: str) -> Iterator[Sample] | None:
+    """The samples of shards or of a data set of the hub; None for other sources."""
+    if source.startswith(HUB) and not Path(source.removeprefix(HUB)).is_dir():
+        return hub_samples(source.removeprefix(HUB))
+    shards = shards_in(Path(source.removeprefix(HUB)))
+    return samples_of(shards) if shards else None
 
 
 def stored_words(folder: Path) -> tuple[Vocabulary, TextRules | None]:

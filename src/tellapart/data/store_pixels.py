@@ -19,6 +19,7 @@ from tellapart.data.stored_pixels import (
     describe_part,
     describe_pixels,
     has_pixels,
+    ids_hash,
     next_part,
 )
 
@@ -53,7 +54,7 @@ def store_pixels(
             f"{len(missing)} images of {pack.folder} have no file, {pack.images[missing[0]].id} among them, so their "
             "pixels cannot be stored; add the parts that hold them."
         )
-    describe_pixels(pack, side, codec, quality)
+    describe_pixels(pack.folder, side, codec, quality)
     with progress_bar(len(rows), "storing pixels", enabled=progress, unit="images") as advance:
         for first in range(0, len(rows), part_images):
             some = rows[first : first + part_images]
@@ -70,7 +71,7 @@ def _write_part(folder: Path, pack: Pack, rows: np.ndarray, images: Iterator[byt
             advance(1)
     save_array(folder / "offsets.npy", np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
     save_array(folder / "rows.npy", rows.astype(np.int64))
-    describe_part(folder, pack)
+    describe_part(folder, ids_hash(pack))
 
 
 def _encoded(pool: ThreadPoolExecutor, pack: Pack, rows: np.ndarray, how: tuple[int, str, int]) -> Iterator[bytes]:
@@ -80,8 +81,8 @@ def _encoded(pool: ThreadPoolExecutor, pack: Pack, rows: np.ndarray, how: tuple[
         yield from pool.map(lambda path: encoded_square(path, *how), paths)
 
 
-def encoded_square(path: Path, side: int, form: str, quality: int) -> bytes:
-    """An image file squashed to a square and encoded."""
+def encoded_square(path: Path | io.BytesIO, side: int, form: str, quality: int) -> bytes:
+    """An image file, or its bytes, squashed to a square and encoded."""
     from PIL import Image
 
     from tellapart.images.decoding import read_whole

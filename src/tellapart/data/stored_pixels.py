@@ -77,7 +77,8 @@ class StoredPixels:
             )
         self.facts: dict[str, Any] = read_json(self.folder / "pixels.json")
         self.parts = [PixelPart(folder) for folder in part_folders(self.folder)]
-        foreign = next((part for part in self.parts if part.facts["pack"] != ids_hash(pack)), None)
+        own = ids_hash(pack)
+        foreign = next((part for part in self.parts if part.facts["pack"] != own), None)
         if foreign is not None:
             raise InputError(f"{foreign.folder} belongs to another pack than {pack.folder}. {ADVICE}")
         self.part = np.full(len(pack.images), -1, np.int32)
@@ -129,25 +130,28 @@ def next_part(folder: Path) -> Path:
     return folder / f"{max(numbers, default=-1) + 1:05d}"
 
 
-def describe_part(folder: Path, pack: Pack) -> None:
-    """Write part.json, the last file of a part."""
+def describe_part(folder: Path, ids: str) -> None:
+    """Write part.json, the last file of a part; `ids` is the pack's `ids_hash`."""
     facts = {"images": len(load_array(folder / "rows.npy")), "sha256": part_hash(folder)}
-    write_json(folder / "part.json", {**facts, "pack": ids_hash(pack)})
+    write_json(folder / "part.json", {**facts, "pack": ids})
 
 
 def ids_hash(pack: Pack) -> str:
     """A hash of the ids of a pack's images in their order: equal for packs of the same images."""
-    return hashlib.sha256("\n".join(image.id for image in pack.images).encode()).hexdigest()
+    digest = hashlib.sha256()
+    for row, image in enumerate(pack.images):
+        digest.update(f"\n{image.id}".encode() if row else image.id.encode())
+    return digest.hexdigest()
 
 
-def describe_pixels(pack: Pack, side: int, codec: str, quality: int | None) -> None:
-    """Write pixels.json, or raise an InputError if the pack has pixels of another side."""
-    path = pack.folder / FOLDER / "pixels.json"
+def describe_pixels(pack: Path, side: int, codec: str, quality: int | None) -> None:
+    """Write pixels.json into a pack's folder, or raise an InputError if the pack has pixels of another side."""
+    path = pack / FOLDER / "pixels.json"
     if path.is_file():
         known = read_json(path)["side"]
         if known != side:
             raise InputError(
-                f"{pack.folder} has stored pixels of side {known}, not {side}; store the same, or remove {path.parent}."
+                f"{pack} has stored pixels of side {known}, not {side}; store the same, or remove {path.parent}."
             )
         return
     write_json(path, {"side": side, "resize": "squash", "codec": codec, "quality": quality})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -44,29 +44,52 @@ def shards_in(source: Path) -> list[Path]:
     if not source.is_dir():
         return []
     found = [path for pattern in ("*", "*/*") for path in source.glob(pattern) if path.suffix.lower() in SUFFIXES]
-    return sorted(path for path in found if path.is_file() and not path.name.startswith("cache-"))
+    return sorted(path for path in found if path.is_file() and not path.name.startswith("cache-") and _has_images(path))
 
 
-def unpack(shards: list[Path], folder: Path) -> Path:
-    """Write the images of shards and captions.jsonl into a folder, which is replaced when it is complete."""
+def _has_images(shard: Path) -> bool:
+    """Whether a parquet file may hold images: img2dataset writes tables of addresses next to its images."""
+    if shard.suffix.lower() != ".parquet":
+        return True
+    try:
+        parquet = importlib.import_module("pyarrow.parquet")
+        return bool(set(parquet.read_schema(shard).names) & set(IMAGE_COLUMNS))
+    except (ImportError, OSError, ValueError):
+        return True  # reading it says what is wrong
+
+
+def samples_of(shards: list[Path]) -> Iterator[Sample]:
+    """The samples of shards, one after the other."""
+    for shard in shards:
+        yield from _samples(shard)
+
+
+def unpack(samples: Iterable[Sample], source: str, folder: Path) -> Path:
+    """Write images and captions.jsonl into a folder, which is replaced when it is complete."""
     count = 0
     with atomic_folder(folder) as partial, (partial / "captions.jsonl").open("w", encoding="utf-8") as table:
-        for shard in shards:
-            for sample in _samples(shard):
-                suffix = suffix_of(sample.image)
-                if not suffix or not sample.captions:
-                    continue
-                name = f"{count // PER_FOLDER:05d}/{count:09d}{suffix}"
-                (partial / name).parent.mkdir(exist_ok=True)
-                (partial / name).write_bytes(sample.image)
-                row: dict[str, Any] = {"image": name, "caption": list(sample.captions)}
-                table.write(
-                    json.dumps(row | ({"split": sample.split} if sample.split else {}), ensure_ascii=False) + "\n"
-                )
-                count += 1
+        for sample in samples:
+            suffix = suffix_of(sample.image)
+            if not suffix or not sample.captions:
+                continue
+            name = unpacked_name(count, suffix)
+            (partial / name).parent.mkdir(exist_ok=True)
+            (partial / name).write_bytes(sample.image)
+            row: dict[str, Any] = {"image": name, "caption": list(sample.captions)}
+            table.write(json.dumps(row | ({"split": sample.split} if sample.split else {}), ensure_ascii=False) + "\n")
+            count += 1
         if not count:
-            raise InputError(f"{shards[0]} and its neighbours have no image with a caption.")
+            raise InputError(f"{source} has no image with a caption.")
     return folder
+
+
+def unpacked_name(number: int, suffix: str) -> str:
+    """The file of a sample's image, a few thousand per folder.
+
+    >>> unpacked_name(12345, ".jpg")
+    '00001/000012345.jpg'
+    """
+    return f"{number // PER_FOLDER:05d}/{number:09d}{suffix}"
 
 
 def suffix_of(image: bytes) -> str:
@@ -142,10 +165,15 @@ def _texts(row: Mapping[str, Any]) -> Iterator[str]:
             return
 
 
+def sample_of(row: Mapping[str, Any], split: str | None) -> Sample:
+    """A row of a table as a sample; a column `split` counts more than the table's own."""
+    return Sample(_image(row), tuple(text.strip() for text in _texts(row)), row.get("split") or split)
+
+
 def _table_samples(shard: Path) -> Iterator[Sample]:
     for batch in _batches(shard):
         for row in batch.to_pylist():
-            yield Sample(_image(row), tuple(text.strip() for text in _texts(row)), row.get("split") or split_of(shard))
+            yield sample_of(row, split_of(shard))
 
 
 def _batches(shard: Path) -> Iterator[Any]:

@@ -80,7 +80,7 @@ def read_middle(path: Path, size: int) -> Tensor:  # [3, S, S] uint8
     return read_square(path, Preprocessing(size, (0, 0, 0), (1, 1, 1)), "crop").pixels
 
 
-def read_whole(path: Path, size: int) -> np.ndarray:  # [S, S, 3] uint8
+def read_whole(path: ImageSource, size: int) -> np.ndarray:  # [S, S, 3] uint8
     """A whole image squashed to a square."""
     return read_square(path, Preprocessing(size, (0, 0, 0), (1, 1, 1)), "squash").pixels.permute(1, 2, 0).numpy()
 

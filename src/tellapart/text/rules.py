@@ -76,6 +76,10 @@ class TextRules:
         counts: Counter[str] = Counter()
         for sentence in sentences:
             counts.update(sentence)
+        return self.vocabulary_of(counts, always)
+
+    def vocabulary_of(self, counts: Counter[str], always: Iterable[str] = ()) -> Vocabulary:
+        """`build_vocabulary` from the counts of words."""
         kept = {word for word, count in counts.items() if count >= self.min_count} | set(always)
         return Vocabulary.from_words(sorted(kept, key=lambda word: (-counts[word], word)))
 
