@@ -1,4 +1,4 @@
-"""`tellapart export RUN --format hf --out FOLDER`."""
+"""`tellapart export RUN --format hf|onnx --out FOLDER`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from tellapart.images.folders import find_some_photos
 from tellapart.runs.export import export_hub
 
 
@@ -19,14 +20,26 @@ class ExportOptions:
     """A run folder, bundled:matcher or bundled:captioner."""
     out: Path
     """The folder to write."""
-    format: Literal["hf"] = "hf"
-    """hf: the hub's format, which transformers and `hf:FOLDER` open, with a model card."""
+    format: Literal["hf", "onnx"] = "hf"
+    """hf: the hub's format, which transformers and `hf:FOLDER` open, with a model card. onnx: graphs for
+    onnxruntime."""
+    images: Path | None = None
+    """For onnx: a folder of training images; the ranges of int8 are those of their activations. Models of transformers
+    need none."""
+    count: int = 128
+    """How many of these images to use."""
     overwrite: bool = False
     """Replace the folder if it exists."""
 
 
 def export(options: ExportOptions) -> Path:
     """Write the folder and print where it is."""
-    written = export_hub(options.run, options.out, options.overwrite)
+    if options.format == "onnx":
+        from tellapart.exported.export_folder import export_onnx
+
+        images = [] if options.images is None else find_some_photos([options.images]).photos[: options.count]
+        written = export_onnx(options.run, options.out, images, options.overwrite)
+    else:
+        written = export_hub(options.run, options.out, options.overwrite)
     print(f"{written}: {', '.join(sorted(path.name for path in written.iterdir()))}")
     return written

@@ -32,7 +32,7 @@ VERBS: dict[str, str] = {
     "restore": "read an index from a backup",
     "recipes": "list the recipes with paper, command and expected metrics",
     "check": "check that packs, features, runs and indexes are as they were saved",
-    "export": "write a run's model in the hub's format, with a model card",
+    "export": "write a run's model in the hub's format, or as ONNX graphs",
     "report": "write an HTML page of metrics, curves and examples of runs",
     "reproduce": "reproduce a table of a paper on your data",
     "score": "score captions against references, or metrics against people",

@@ -38,8 +38,11 @@ from tellapart.runs.run_features import backbone_path
 CALIBRATED_AT_ONCE = 16
 
 
-def export_run(folder: Path | str, squares: Sequence[np.ndarray]) -> list[Path]:
-    """Write the graphs of a run and of its backbone; squares [S, S, 3] are training images to calibrate on."""
+def export_run(folder: Path | str, squares: Sequence[np.ndarray], shared: bool = False) -> list[Path]:
+    """Write the graphs of a run and of its backbone; squares [S, S, 3] are training images to calibrate on.
+
+    shared: leave the graphs of a backbone that comes with the package as they are.
+    """
     run = open_run(folder)
     described, features = run.model_stage.model, run.data.get("features")
     if features is None or features["kind"] != "grid" or features["resize"] != "squash":
@@ -47,9 +50,11 @@ def export_run(folder: Path | str, squares: Sequence[np.ndarray]) -> list[Path]:
     name = str(features["backbone"])
     inside = WEIGHTS / f"{name}.safetensors"
     weights = inside if inside.is_file() else Path(backbone_path(name, run.folder))
+    if not weights.is_file():
+        raise InputError(f"{run.folder} cannot be exported: the weights of its backbone {name} are in no file of ours.")
     backbone = load_backbone(name)
     pixels = list(_batches(squares))
-    written = export_backbone(backbone, weights, pixels)
+    written = [] if shared and inside.is_file() else export_backbone(backbone, weights, pixels)
     rows, width = int(features["rows"]), int(features["width"])
     if isinstance(described, DualEncoder) and isinstance(run.model, DualEncoderModel):
         return written + _export_matcher(run, described, run.model, rows, width)

@@ -84,14 +84,23 @@ class PretrainedModel(nn.Module):
         """Caption vectors [C, E] of length one."""
         vocabulary = self.reading.vocabulary
         padding = vocabulary.tokenizer.pad_token_id or 0
-        most = min(self.longest, FULL_LENGTH) if self.full_length else self.longest
+        most = self.text_length
         pieces, mask = as_pieces(texts.tokens, vocabulary.first, vocabulary.last, padding, most)
         if self.full_length:
             pieces = nn.functional.pad(pieces, (0, most - pieces.shape[1]), value=padding)
-            found = self.model.get_text_features(input_ids=pieces)
+            found = self.text_features(input_ids=pieces)
         else:
-            found = self.model.get_text_features(input_ids=pieces, attention_mask=mask.long())
-        return Encoded(unit(self.text_head(_tensor(found))))
+            found = self.text_features(input_ids=pieces, attention_mask=mask.long())
+        return Encoded(unit(self.text_head(found)))
+
+    @property
+    def text_length(self) -> int:
+        """Most pieces of a text."""
+        return min(self.longest, FULL_LENGTH) if self.full_length else self.longest
+
+    def text_features(self, **inputs: Tensor) -> Tensor:
+        """The text encoder's vectors [C, E] of what a tokenizer gives."""
+        return _tensor(self.model.get_text_features(**inputs))
 
     def score(self, images: Encoded, texts: Encoded) -> Tensor:
         """Cosines [I, C]."""

@@ -1,0 +1,61 @@
+"""`export --format onnx`: what onnxruntime computes equals torch to 1e-4."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import tellapart as ta
+from tellapart.cli.export import ExportOptions, export
+from tellapart.inference import matching as by_torch
+from tellapart.inference.light.matching import LightMatcher
+
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("onnx")
+Hub = Callable[[str], Path]
+TEXTS = ["a red ball on the left", "the dog, is blue.", "a red tabby ball"]
+
+
+@pytest.mark.parametrize("family", ["clip", "siglip", "align"])
+def test_a_dual_encoder_of_transformers(hub: Hub, photos: list[Path], tmp_path: Path, family: str) -> None:
+    import onnxruntime
+
+    out = export(ExportOptions(f"hf:{hub(family)}", tmp_path / "onnx", format="onnx"))
+    matcher = ta.load_matcher(f"hf:{hub(family)}", device="cpu")
+    processor = transformers.AutoImageProcessor.from_pretrained(out)
+    pixels = processor(images=[Image.open(path).convert("RGB") for path in photos], return_tensors="np")
+    (vectors,) = onnxruntime.InferenceSession(out / "image.onnx").run(None, {"pixel_values": pixels["pixel_values"]})
+    np.testing.assert_allclose(vectors, matcher.encode_images(photos), atol=1e-4)
+    facts = json.loads((out / "exported.json").read_text())
+    tokenizer = transformers.AutoTokenizer.from_pretrained(out)
+    pieces = tokenizer(TEXTS, return_tensors="np", **facts["tokenizer"])
+    session = onnxruntime.InferenceSession(out / "text.onnx")
+    given = {one.name: pieces[one.name] for one in session.get_inputs()}
+    np.testing.assert_allclose(session.run(None, given)[0], matcher.encode_texts(TEXTS), atol=1e-4)
+    assert facts["width"] == vectors.shape[1] and facts["scale"] == pytest.approx(float(matcher.model.scale()))
+
+
+def test_a_matcher_of_our_own_opens_without_torch(photos: list[Path], tmp_path: Path) -> None:
+    options = ExportOptions("bundled:matcher", tmp_path / "onnx", format="onnx", images=photos[0].parent, count=2)
+    export(options)
+    light, torch_s = ta.load_matcher(tmp_path / "onnx", device="cpu", precision="float32"), by_torch.load_matcher()
+    assert isinstance(light, LightMatcher)
+    np.testing.assert_allclose(light.encode_texts(TEXTS), torch_s.encode_texts(TEXTS), atol=1e-4)
+    assert (tmp_path / "onnx" / "image.onnx").is_file()
+
+
+def test_what_cannot_be_exported_says_so(hub: Hub, tmp_path: Path) -> None:
+    for family, words in (("siglip2", "patches of several sizes"), ("blip", "only its matchers")):
+        with pytest.raises(ta.InputError, match=words):
+            export(ExportOptions(f"hf:{hub(family)}", tmp_path / family, format="onnx"))
+        assert not (tmp_path / family).exists()
+    with pytest.raises(ta.InputError, match="give a folder of them with `images`"):
+        export(ExportOptions("bundled:matcher", tmp_path / "own", format="onnx"))
+    (tmp_path / "own").mkdir()
+    with pytest.raises(ta.InputError, match="exists"):
+        export(ExportOptions("bundled:matcher", tmp_path / "own", format="onnx"))
