@@ -19,29 +19,7 @@ from pathlib import Path
 import numpy as np
 
 PER_SHARD = 10_000
-WORDS = """red green blue dog cat bus street grass two three man woman rides holds small large old new wooden
-wet""".split()
-    "red",
-    "green",
-    "blue",
-    "dog",
-    "cat",
-    "bus",
-    "street",
-    "grass",
-    "two",
-    "three",
-    "man",
-    "woman",
-    "rides",
-    "holds",
-    "small",
-    "large",
-    "old",
-    "new",
-    "wooden",
-    "wet",
-]
+WORDS = ("red", "green", "blue", "dog", "cat", "bus", "street", "grass", "two", "man", "rides", "small", "old", "wet")
 STEPS = {
     "prepare --stream": "from tellapart.data.prepare import prepare_pack\n"
     "pack = prepare_pack('shards', 'pack', stream=True, store_side=16)\n",
