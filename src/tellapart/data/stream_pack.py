@@ -94,7 +94,7 @@ def _write_samples(
     tally, (rules, split, vocabulary) = _Tally(), how
     stream = iter(samples)
     with (
-        (folder / "pictures.jsonl").open("w", encoding="utf-8") as pictures,
+        (folder / "pictures.jsonl").open("w", encoding="utf-8") as listed,
         (folder / "captions.jsonl").open("w", encoding="utf-8") as captions,
     ):
         while some := list(islice(stream, TOGETHER)):
@@ -109,7 +109,7 @@ def _write_samples(
                 number = tally.count
                 name = f"{number:09d}"
                 file, chosen = images.add(number, sample.image, suffix), sample.split or split(name)
-                _line(pictures, {"id": name, "file": file, "split": chosen, "width": size[0], "height": size[1]})
+                _line(listed, {"id": name, "file": file, "split": chosen, "width": size[0], "height": size[1]})
                 _add_image(tally, name, chosen)
                 for text, row in mine:
                     _line(captions, {"picture": number, "text": text, "words": row, "split": chosen})
