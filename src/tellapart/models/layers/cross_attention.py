@@ -32,6 +32,7 @@ from tellapart.models.layers.attention_blocks import (
     queries_of,
     split_blocks,
 )
+from tellapart.models.layers.split_product import product_of
 
 AGGREGATIONS = ("mean", "sum", "max", "logsumexp")
 DIRECTIONS = ("t2i", "i2t")
@@ -103,6 +104,9 @@ def _weights(similarity: Tensor, context_mask: Tensor | None, attention: Attenti
 
 def _norm(raw: Tensor) -> Tensor:
     """sqrt(sum_t s_it^2) + eps, over the words of each caption: [n, X, m]."""
+    if raw.is_cuda:  # reads the block once; a square would be written and read again
+        length: Tensor = torch.linalg.vector_norm(raw, dim=2)
+        return length + EPS
     return raw.square().sum(2).sqrt() + EPS  # on a CPU far faster than vector_norm over a strided axis
 
 
@@ -130,12 +134,11 @@ class _Block:
     floor: Tensor  # True where |e||a| was raised to EPS
 
 
-def _score_block(
-    contexts: Tensor, gram: Tensor, mask: Tensor | None, queries: Tensor, lengths: Tensor, attention: Attention
-) -> _Block:
-    """The values of a block, from contexts [n, X, E], gram [n, X, X], queries [Y, m, E] and lengths [Y, m]."""
-    (n, x, _), (y, m, _) = contexts.shape, queries.shape
-    similarity = (contexts.flatten(0, 1) @ queries.flatten(0, 1).t()).view(n, x, y, m)
+def _score_block(products: Tensor, gram: Tensor, mask: Tensor | None, lengths: Tensor, attention: Attention) -> _Block:
+    """The values of a block, from the products of contexts and queries [n X, Y m], gram [n, X, X] and lengths
+    [Y, m]."""
+    (n, x, _), (y, m) = gram.shape, lengths.shape
+    similarity = products.view(n, x, y, m)
     weights = _weights(similarity, mask, attention)
     gram_weights = (gram @ weights.view(n, x, y * m)).view(n, x, y, m)
     dot = (weights * similarity).sum(1)  # e . a  [n, Y, m]
@@ -183,11 +186,15 @@ class _Scores(torch.autograd.Function):
         ctx.save_for_backward(context_vectors, query_vectors)
         ctx.context_sets, ctx.query_sets, ctx.attention, ctx.limit = context_sets, query_sets, attention, limit
         scores = context_vectors.new_empty(len(context_sets.sizes), len(query_sets.sizes))
-        queries = [queries_of(query_vectors, part) for part in split_blocks(query_sets.sizes, limit)]
+        product = product_of(context_vectors)
+        parts = split_blocks(query_sets.sizes, limit)
+        queries = [queries_of(query_vectors, part) for part in parts]
+        words = [product.right(vectors.flatten(0, 1).t()) for vectors, _ in queries]  # [E, Y m] each
         for rows in split_blocks(context_sets.sizes, limit):
             contexts, gram, mask = contexts_of(context_vectors, context_sets, rows)
-            for columns, (vectors, lengths) in zip(split_blocks(query_sets.sizes, limit), queries):
-                block = _score_block(contexts, gram, mask, vectors, lengths, attention)
+            regions = product.left(contexts.flatten(0, 1))  # [n X, E]
+            for columns, (_, lengths), factor in zip(parts, queries, words):
+                block = _score_block(product(regions, factor), gram, mask, lengths, attention)
                 scores[rows[0] : rows[1], columns[0] : columns[1]] = _aggregate(
                     block.cosines, *counted_queries(query_sets, columns), attention
                 )
@@ -207,7 +214,8 @@ class _Scores(torch.autograd.Function):
             context_slope, gram_slope = torch.zeros_like(contexts), torch.zeros_like(gram)
             for place, columns in enumerate(parts):
                 vectors, lengths = queries[place]
-                block = _score_block(contexts, gram, mask, vectors, lengths, attention)
+                products = contexts.flatten(0, 1) @ vectors.flatten(0, 1).t()
+                block = _score_block(products, gram, mask, lengths, attention)
                 part = slope[first:last, columns[0] : columns[1]]
                 cosine_slope = _aggregation_slope(block.cosines, counted_queries(query_sets, columns), attention, part)
                 similarity, gram_part, length_part = _block_gradient(
