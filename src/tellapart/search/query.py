@@ -119,9 +119,8 @@ class Searcher:
         best = _Best(query.astype(np.float32), count)
         if len(self.store) * self.store.about.width * 4 <= IN_MEMORY:
             snapshot = self._current()
-            every = filters == Filters()
-            kept = slice(None) if every else np.isin(snapshot.ids, self.store.ids(filters))
-            best.add(snapshot.ids[kept], snapshot.vectors[kept])
+            kept = None if filters == Filters() else np.isin(snapshot.ids, self.store.ids(filters))
+            best.add(snapshot.ids, snapshot.vectors, kept)
         else:
             for ids, vectors in self.store.vectors(filters):
                 best.add(ids, vectors)
@@ -146,10 +145,12 @@ class _Best:
         self.ids, self.scores = np.zeros(0, np.int64), np.zeros(0, np.float32)
         self.vectors = np.zeros((0, len(query)), np.float32)
 
-    def add(self, ids: np.ndarray, vectors: np.ndarray) -> None:
-        """Compare with more rows: ids [N], vectors [N, E]."""
+    def add(self, ids: np.ndarray, vectors: np.ndarray, kept: np.ndarray | None = None) -> None:
+        """Compare with more rows: ids [N], vectors [N, E]; with those of them that are kept [N]."""
         scores = vectors @ self.query  # [N]
-        some = np.argpartition(-scores, self.count - 1)[: self.count] if self.count < len(scores) else slice(None)
+        some = np.arange(len(ids)) if kept is None else np.flatnonzero(kept)
+        if self.count < len(some):
+            some = some[np.argpartition(-scores[some], self.count - 1)[: self.count]]
         self.ids = np.concatenate([self.ids, ids[some]])
         self.scores = np.concatenate([self.scores, scores[some]])
         self.vectors = np.concatenate([self.vectors, vectors[some]])

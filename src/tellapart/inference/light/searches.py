@@ -52,7 +52,10 @@ class ExportedSearches:
         return joined(parts)
 
     def _at(self, rows: np.ndarray) -> State:
-        return {name: value[rows] for name, value in self.state.items()}
+        """The state of some images; rows that follow each other are not copied."""
+        first, last = int(rows[0]), int(rows[-1])
+        together = last - first == len(rows) - 1 and (np.diff(rows) == 1).all()
+        return {name: value[first : last + 1] if together else value[rows] for name, value in self.state.items()}
 
 
 def _pieces(rows: np.ndarray) -> list[np.ndarray]:

@@ -73,7 +73,8 @@ class SqliteStore:
     def vectors(self, filters: Filters = NO_FILTERS) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Ids [N] int64 and vectors [N, E] float32 of rows, some thousand at a time."""
         where, values = condition(filters)
-        for page in self._pages(["id", "vector"], where, values):
+        every = filters == NO_FILTERS
+        for page in self._pages(["id", "vector"], where, values, "vectors" if every else ""):
             with table_errors(self.where):
                 found = (
                     np.asarray([id_ for id_, _ in page], np.int64),
@@ -185,12 +186,12 @@ class SqliteStore:
         """Close the database; it is opened again when it is used."""
         self.connections.close()
 
-    def _pages(self, columns: Sequence[str], where: str, values: Sequence[Any]) -> Iterator[list[Any]]:
-        """Rows in the order of their ids. Nothing is locked between two pages."""
-        last = -1
+    def _pages(self, columns: Sequence[str], where: str, values: Sequence[Any], table: str = "") -> Iterator[list[Any]]:
+        """Rows in the order of their ids. Nothing is locked between two pages. table: one that has all columns."""
+        last, key = -1, f"{table or 'photos'}.id"
         query = (
-            f"SELECT {_named(columns)} FROM {_tables(columns)} WHERE photos.id > ? AND {where} "
-            f"ORDER BY photos.id LIMIT {PAGE_OF_ROWS}"
+            f"SELECT {', '.join(columns) if table else _named(columns)} FROM {table or _tables(columns)} "
+            f"WHERE {key} > ? AND {where} ORDER BY {key} LIMIT {PAGE_OF_ROWS}"
         )
         while page := self._all(query, [last, *values]):
             yield page
