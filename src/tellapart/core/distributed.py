@@ -139,6 +139,11 @@ def gather_owner(owner: Tensor, images: int) -> Tensor:
     return gather_rows(owner + sum(counts[: group().rank]))
 
 
+def rows_before(count: int, device: torch.device) -> int:
+    """How many rows the ranks before this one hold, where each holds `count` of its own."""
+    return 0 if group().world == 1 else sum(_of_every_rank(count, device)[: group().rank])
+
+
 def global_mean(total: Tensor, count: Tensor | int) -> Tensor:
     """Mean over all ranks of a quantity of which each rank holds a sum and a count, correct in value and gradient.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from tellapart.core.distributed import gather_rows, rows_before
 from tellapart.core.errors import InputError
 from tellapart.core.protocols import Matcher
 from tellapart.core.types import Batch, Texts
@@ -92,7 +93,9 @@ class CaptionReward:
             total += self.config.matching * match(self.matcher, tokens, batch, owner, self.nouns).to(total)
         if self.judge is not None:
             captions = [self.vocabulary.decode(row) for row in tokens.tolist()]
-            total += self.config.retrieval * self.judge.posterior(batch.image_rows, captions, owner).to(total)
+            rows = gather_rows(batch.image_rows)  # the images of all processes are those of one batch
+            own = owner + rows_before(len(batch.image_rows), owner.device)
+            total += self.config.retrieval * self.judge.posterior(rows, captions, own).to(total)
         return total
 
 
