@@ -140,7 +140,7 @@ def gather_owner(owner: Tensor, images: int) -> Tensor:
 
 
 def rows_before(count: int, device: torch.device) -> int:
-    """How many rows the ranks before this one hold, where each holds `count` of its own."""
+    """How many rows the ranks before this one hold; `count` is how many this one holds."""
     return 0 if group().world == 1 else sum(_of_every_rank(count, device)[: group().rank])
 
 
