@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.orientation import upright
 from tellapart.images.pixel_budget import BUDGET, return_free_memory
 from tellapart.images.sources import ImageSource, name_of, opened
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 LARGE = 25_000_000
 """Images of more pixels are reduced while they are decoded."""
@@ -19,6 +25,11 @@ def read_image(source: ImageSource, short: int) -> np.ndarray:
     JPEG files are decoded at the smallest such scale. Of other large images small squares of pixels are averaged at
     once, so that only one thread holds a large image, and no thread two.
     """
+    return _read(source, short, np.array)
+
+
+def _read(source: ImageSource, short: int, as_array: Callable[[Image.Image], np.ndarray]) -> np.ndarray:
+    """What a function makes of an upright image in RGB."""
     name = name_of(source) or "An image in memory"
     try:
         with opened(source) as image:
@@ -29,7 +40,7 @@ def read_image(source: ImageSource, short: int) -> np.ndarray:
                 turned = upright(image, reduction(*image.size, short))
                 if turned is not image and image is not source:
                     image.close()  # before a third copy of a large image is made
-                array = np.array(turned)
+                array = as_array(turned)
                 if image is not source:
                     image.close()  # frees its pixels now: cycles of references would keep them for a while
                     del turned
@@ -48,10 +59,11 @@ def read_squashed(source: ImageSource, size: int) -> np.ndarray:
     """A whole image squashed to a square [S, S, 3], by Pillow: within one level of `images.decoding`."""
     from PIL import Image
 
-    array = read_image(source, size)
-    if array.shape[:2] == (size, size):
-        return array
-    return np.asarray(Image.fromarray(array).resize((size, size), Image.Resampling.BILINEAR))
+    def squashed(image: Image.Image) -> np.ndarray:
+        same = image.size == (size, size)
+        return np.array(image if same else image.resize((size, size), Image.Resampling.BILINEAR))
+
+    return _read(source, size, squashed)
 
 
 def reduction(width: int, height: int, short: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from tellapart.inference.generated import BEAM, MAX_WORDS
@@ -23,8 +25,8 @@ class ExportedSearches:
     ) -> None:
         self.captioner, self._vocabulary, self.beam = captioner, vocabulary, beam
         self.endings = bad_endings(vocabulary)
-        parts = [captioner.start(cells[first : first + START_AT_ONCE]) for first in range(0, len(cells), START_AT_ONCE)]
-        self.state: State = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        parts = (captioner.start(cells[first : first + START_AT_ONCE]) for first in range(0, len(cells), START_AT_ONCE))
+        self.state = _stacked(parts, len(cells))
         self.images = len(cells)
 
     @property
@@ -56,6 +58,18 @@ class ExportedSearches:
         first, last = int(rows[0]), int(rows[-1])
         together = last - first == len(rows) - 1 and (np.diff(rows) == 1).all()
         return {name: value[first : last + 1] if together else value[rows] for name, value in self.state.items()}
+
+
+def _stacked(parts: Iterator[State], images: int) -> State:
+    """The states of all images; each part is copied while it is in the cache."""
+    state: State = {}
+    filled = 0
+    for part in parts:
+        for name, value in part.items():
+            whole = state.setdefault(name, np.empty((images, *value.shape[1:]), value.dtype))
+            whole[filled : filled + len(value)] = value
+        filled += len(next(iter(part.values())))
+    return state
 
 
 def _pieces(rows: np.ndarray) -> list[np.ndarray]:
