@@ -82,7 +82,9 @@ def at_threshold(probabilities: Sequence[float], true: Sequence[bool], threshold
 def _checked(probabilities: Sequence[float], true: Sequence[bool]) -> tuple[np.ndarray, np.ndarray]:
     p, labels = np.asarray(probabilities, float), np.asarray(true, float)
     if p.shape != labels.shape or not len(p):
-        raise InputError(f"`probabilities` and `true` must be equally many, at least one, not {len(p)}, {len(labels)}.")
+        raise InputError(
+            f"Probabilities and truths must be equally many, at least one, not {len(p)} and {len(labels)}."
+        )
     if not ((p >= 0) & (p <= 1)).all():
-        raise InputError("`probabilities` must lie between 0 and 1.")
+        raise InputError("Probabilities must lie between 0 and 1.")
     return p, labels

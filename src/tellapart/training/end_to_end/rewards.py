@@ -74,7 +74,7 @@ class Rewards:
             reward = reward + weights.retrieval * parts["retrieval"] + weights.apart * parts["apart"]
         if weights.rare:
             if self.rare is None:
-                raise InputError("A reward for rare words needs `rare=RareWords(references, words)`.")
+                raise InputError("A reward for rare words needs RareWords of the references; give them to Rewards.")
             parts["rare"] = self.rare(drawn, owner)
             reward = reward + weights.rare * parts["rare"]
         parts["untrue"] = untrue_objects(self.objects(drawn), self.named[owner])
