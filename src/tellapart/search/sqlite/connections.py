@@ -17,7 +17,7 @@ from tellapart.search.table_errors import table_errors
 
 PATIENCE = 30.0
 """Seconds to wait for others that write."""
-CACHE_KB = 4_000
+CACHE_KB = 1_000
 """Of each connection."""
 
 
