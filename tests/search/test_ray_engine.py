@@ -1,6 +1,8 @@
 """Ray Data examines photos on two workers, and the index is the one this process alone would make."""
 
 import functools
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,7 +30,7 @@ def test_two_local_workers_make_the_same_index(tmp_path: Path) -> None:
         num_cpus=2,
         include_dashboard=False,
         log_to_driver=False,
-        runtime_env={"env_vars": {"PYTHONPATH": str(Path(__file__).parents[1])}},
+        runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}},
     )
     try:
         store = open_or_make(str(tmp_path / "index"), About("colours", "colours", "", 3))
