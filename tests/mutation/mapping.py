@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("losses", "objectives", "models", "metrics")
-FURTHER = ("evaluation", "inference")
+FURTHER = ("evaluation", "inference", "hub")
 """Packages whose tests also judge: some models are only used there."""
 MOST_FILES = 3
 
@@ -24,7 +24,9 @@ def judges_of(module: str) -> list[str]:
     """Test files, the most specific first, at most `MOST_FILES`."""
     direct = _importing(module, "tests")
     own = set(module.split(".")[1:-1])
-    further = [test for parent in _importing(module, "src") for test in _importing(parent, "tests")]
+    parents = _importing(module, "src")
+    parents = [*parents, *(above for parent in parents for above in _importing(parent, "src"))]
+    further = [test for parent in parents for test in _importing(parent, "tests")]
     ordered = sorted(direct, key=lambda path: (_distance(path, module, own), path))
     ordered += sorted(set(further) - set(direct), key=lambda path: (_distance(path, module, own), path))
     if not ordered:  # what a package hands on is imported from there
