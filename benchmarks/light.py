@@ -1,8 +1,9 @@
 """Photos without torch against torch: processor seconds per photo of `index` and `caption`, in turns.
 
 `python -m benchmarks light`, or with photos of your own: `python -m benchmarks.light --photos FOLDER --count 64`.
-Both read the same files, one thread each. torch computes as it does by default: bfloat16 on CPUs with instructions for
-it. Processor time is counted, since other programs may share the machine.
+`--same` counts instead how many captions are the same in float32. Both read the same files, one thread each. torch
+computes as it does by default: bfloat16 on CPUs with instructions for it. Processor time is counted, since other
+programs may share the machine.
 """
 
 from __future__ import annotations
@@ -42,10 +43,21 @@ def main(device: str = "cpu") -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, default=None)
     parser.add_argument("--count", type=int, default=32)
+    parser.add_argument("--same", action="store_true")
     options, _ = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as folder:
         given = find_some_photos([options.photos]).photos if options.photos else drawn(Path(folder), options.count)
-        compare(list(given)[: options.count])
+        (count_same if options.same else compare)(list(given)[: options.count])
+
+
+def count_same(photos: list[Path]) -> None:
+    """Print how many captions torch and onnxruntime both give in float32."""
+    captioners = (
+        captioning.load_captioner("bundled", "cpu", 1, "float32"),
+        load_captioner("bundled", precision="float32"),
+    )
+    heavy, light = ([one.text for one in captioner.caption(photos)] for captioner in captioners)
+    print(f"{sum(map(str.__eq__, heavy, light))} of {len(photos)} captions are the same in float32")
 
 
 def compare(photos: list[Path]) -> None:

@@ -10,6 +10,7 @@ from tellapart.images.decoding import read_image, read_square
 from tellapart.images.opening import UnreadableImage, open_image
 from tellapart.images.orientation import ORIENTATION, SIXTEEN_BITS, upright_size
 from tellapart.images.preprocessing import Interpolation, Preprocessing
+from tellapart.images.reading import read_squashed
 
 SMALL = Preprocessing(32, (0.5,) * 3, (0.5,) * 3)
 
@@ -27,6 +28,14 @@ def test_squash_shows_the_whole_image_as_pil_resizes_it(tmp_path: Path) -> None:
     assert square.window == (0, 0, 1, 1)
     assert square.pixels.dtype == torch.uint8
     assert np.abs(square.pixels.permute(1, 2, 0).numpy().astype(int) - expected).max() <= 1
+
+
+@pytest.mark.parametrize("size", [(90, 60), (20, 40), (32, 32)])
+def test_torch_sees_the_same_squares_as_exported_models(tmp_path: Path, size: tuple[int, int]) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (*size, 3), np.uint8)
+    Image.fromarray(noise).save(tmp_path / "a.png")
+    pixels = read_square(tmp_path / "a.png", SMALL, "squash").pixels.permute(1, 2, 0).numpy()
+    assert np.array_equal(pixels, read_squashed(tmp_path / "a.png", 32))
 
 
 def test_crop_takes_the_centre_and_says_which_part(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tellapart.images.preprocessing import Interpolation, Preprocessing
-from tellapart.images.reading import read_image
+from tellapart.images.reading import read_image, read_squashed
 from tellapart.images.sources import ImageSource
 
 __all__ = ["Resize", "Square", "read_image", "read_middle", "read_part", "read_square", "read_whole", "stacked"]
@@ -43,6 +43,8 @@ class Square:
 def read_square(source: ImageSource, preprocessing: Preprocessing, resize: Resize) -> Square:
     """Open an image, rotate it upright and resize it."""
     size = preprocessing.size
+    if resize == "squash" and preprocessing.interpolation == "bilinear":  # the same pixels with torch and without
+        return Square(_channels_last(read_squashed(source, size))[0], WHOLE)
     short = size if resize == "squash" else round(size / preprocessing.crop)
     image = _channels_last(read_image(source, short))
     if resize == "squash":

@@ -56,7 +56,7 @@ def _read(source: ImageSource, short: int, as_array: Callable[[Image.Image], np.
 
 
 def read_squashed(source: ImageSource, size: int) -> np.ndarray:
-    """A whole image squashed to a square [S, S, 3], by Pillow: within one level of `images.decoding`."""
+    """A whole image squashed to a square [S, S, 3], by Pillow."""
     from PIL import Image
 
     def squashed(image: Image.Image) -> np.ndarray:
