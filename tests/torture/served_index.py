@@ -98,7 +98,9 @@ def _serve(world: Path, index: Path, bound: socket.socket, token: str, patience:
     from tellapart.serve import timeouts
     from tellapart.serve.access import AccessRules
     from tellapart.serve.app import create_app
+    from tellapart.serve.heaps import share_heaps
 
+    share_heaps()
     timeouts.HEADER_SECONDS = timeouts.READ_SECONDS = patience
     hosts = frozenset() if token else frozenset(("localhost", "127.0.0.1", "[::1]"))
     rules = AccessRules(token, hosts, UPLOAD, patience)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tellapart.core.errors import InputError
+from tellapart.serve.heaps import share_heaps
 
 if TYPE_CHECKING:
     import uvicorn
@@ -64,6 +65,7 @@ class Server:
 
     def run(self) -> None:
         """Answer requests until interrupted."""
+        share_heaps()
         try:
             if self.updater is not None:
                 self.updater.start()
