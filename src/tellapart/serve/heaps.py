@@ -1,4 +1,4 @@
-"""Memory of a server with many threads: glibc gives every thread a heap of its own, and each grows and is kept."""
+"""Memory of a server with many threads: glibc gives every thread a separate heap, and each grows and is kept."""
 
 from __future__ import annotations
 
