@@ -28,6 +28,7 @@ class Session:
         options = runtime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
+        options.enable_mem_pattern = False  # shapes differ from call to call: a plan for each takes time and memory
         with explained(path, "install the package again, or export the run again"):
             self.session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         self.results = [output.name for output in self.session.get_outputs()]
