@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +10,10 @@ import torch
 
 from tellapart.core.progress import Progress
 from tellapart.core.types import Images
-from tellapart.images.folders import find_some_photos
-from tellapart.images.sources import ImageInput, as_images, name_of
+from tellapart.images.sources import ImageInput, name_of
 from tellapart.inference.caption_generator import CaptionGenerator, GeneratedCaptions
 from tellapart.inference.feature_extractor import Extracted, FeatureExtractor
+from tellapart.inference.found_images import found_images, identity
 from tellapart.inference.judge import Judge
 from tellapart.inference.judged_images import JudgedImages
 from tellapart.inference.judging import Surroundings
@@ -63,11 +62,11 @@ class Neighbourhood:
         self.readers, self.judge, self.batch_size = readers, readers.judge, batch_size
         known = checked_for(against, self.judge) if isinstance(against, KnownImages) else None
         others = found_images(against) if not isinstance(against, KnownImages) else []
-        everything = {_identity(image): image for image in (*images, *others)}
+        everything = {identity(image): image for image in (*images, *others)}
         row = {identity: number for number, identity in enumerate(everything)}
         self.names = [name_of(image) for image in everything.values()] + list(known.names if known else ())
-        self.rows = np.asarray([row[_identity(image)] for image in images], np.int64)
-        rows = np.asarray([row[_identity(image)] for image in others], np.int64)
+        self.rows = np.asarray([row[identity(image)] for image in images], np.int64)
+        rows = np.asarray([row[identity(image)] for image in others], np.int64)
         spec = readers.captioner.spec
         self.kept = int(self.rows.max(initial=-1)) + 1 if self.judge else len(everything)
         """Images whose features are kept."""
@@ -142,15 +141,3 @@ class Neighbourhood:
             if self.judged.vectors is not None:
                 vectors = self.judged.vectors[extracted.places]
         self.known.add(extracted.places, vectors, extracted.faults)
-
-
-def found_images(images: ImageInput | Iterable[ImageInput]) -> list[ImageInput]:
-    """Images with every path expanded: a folder or a pattern gives all of its images."""
-    found: list[ImageInput] = []
-    for image in as_images(images)[0]:
-        found += find_some_photos(image).photos if isinstance(image, str | os.PathLike) else [image]
-    return found
-
-
-def _identity(image: ImageInput) -> Hashable:
-    return os.path.realpath(image) if isinstance(image, str | os.PathLike) else id(image)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,9 @@ import numpy as np
 
 from tellapart.core.progress import Progress
 from tellapart.core.threads import in_order
-from tellapart.images.folders import find_some_photos
-from tellapart.images.sources import ImageInput, as_images, name_of
+from tellapart.images.sources import ImageInput, name_of
 from tellapart.inference.caption_settings import CaptionSettings
+from tellapart.inference.found_images import found_images, identity
 from tellapart.inference.generated import GUIDED_BEAM, GeneratedCaptions
 from tellapart.inference.judging import Surroundings, Vectors
 from tellapart.inference.known_images import KnownImages, checked_for
@@ -107,16 +106,3 @@ class LightNeighbourhood:
                     if place < self.kept:
                         self.cells[place] = extracted.cells[number].astype(np.float16)
                 advance(len(extracted.places) + len(extracted.faults))
-
-
-def found_images(images: ImageInput | Iterable[ImageInput]) -> list[ImageInput]:
-    """Images with every path expanded: a folder or a pattern gives all of its images."""
-    found: list[ImageInput] = []
-    for image in as_images(images)[0]:
-        found += find_some_photos(image).photos if isinstance(image, str | os.PathLike) else [image]
-    return found
-
-
-def identity(image: ImageInput) -> Hashable:
-    """Equal for one image given twice."""
-    return os.path.realpath(image) if isinstance(image, str | os.PathLike) else id(image)
