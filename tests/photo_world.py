@@ -11,6 +11,7 @@ from PIL import Image
 
 from tellapart.cli.extract import ExtractOptions, extract
 from tellapart.cli.prepare import PrepareOptions, prepare
+from tellapart.data.pack import Pack
 from tellapart.papers.recipes import find_recipe
 from tellapart.training.settings import TrainSettings
 from tellapart.training.train import train_recipe
@@ -51,3 +52,13 @@ def make_world(folder: Path) -> Path:
         changed = tuple(f"{stage}.{change}" for change in changes)
         train_recipe(find_recipe(recipe), TrainSettings(folder / "pack", folder / name, set=changed))
     return folder
+
+
+def drawn_pack_with_targets(folder: Path) -> Path:
+    """A pack in `folder` of twelve drawn photos with captions and made-up sentence targets."""
+    draw_photos(folder / "photos")
+    prepare(PrepareOptions(str(folder / "photos"), folder / "pack", min_count=1, nouns=False))
+    pack = Pack(folder / "pack")
+    targets = np.random.default_rng(0).standard_normal((len(pack.captions), 6)).astype(np.float32)
+    pack.save_column("targets-minilm", targets, "caption")
+    return pack.folder

@@ -12,9 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 import tellapart as ta
-from photo_world import draw_photos
-from tellapart.cli.prepare import PrepareOptions, prepare
-from tellapart.data.pack import Pack
+from photo_world import drawn_pack_with_targets
 from tellapart.models.layers.lora import ATTENTION, Lora, LoraLinear, adapters, add_lora, merge_lora
 from tellapart.papers.recipes import find_recipe
 from tellapart.runs.run import open_run
@@ -29,13 +27,7 @@ SHORT = ("train.epochs=1", "train.sampling.batch=4", "train.sampling.steps=2", "
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve drawn photos with captions and made-up sentence targets."""
-    folder = tmp_path_factory.mktemp("world")
-    draw_photos(folder / "photos")
-    prepare(PrepareOptions(str(folder / "photos"), folder / "pack", min_count=1, nouns=False))
-    opened = Pack(folder / "pack")
-    targets = np.random.default_rng(0).standard_normal((len(opened.captions), 6)).astype(np.float32)
-    opened.save_column("targets-minilm", targets, "caption")
-    return folder / "pack"
+    return drawn_pack_with_targets(tmp_path_factory.mktemp("world"))
 
 
 RECIPES = [

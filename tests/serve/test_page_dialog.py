@@ -68,6 +68,7 @@ def test_next_and_previous_by_swipe(page: Page, page_server: Server) -> None:
     for start, end, name in ((300, 100, "58.png"), (300, 290, "58.png"), (100, 300, "59.png")):
         page.run(swipe, start, end)
         page.until_text("#photo-name", name)
+        assert page.one("dialog").is_displayed()
 
 
 def test_escape_and_back_close_the_dialog(page: Page, page_server: Server) -> None:

@@ -138,12 +138,14 @@ def test_a_file_that_is_too_large_is_not_sent(page: Page, page_server: Server) -
     document.dispatchEvent(new DragEvent("drop", {dataTransfer: transfer}));
     """)
     page.until_text("#problems li", "big.jpg: The file has 21.0 MB; the limit is 20.0 MB. Choose a smaller one.")
+    assert not page.one("#description").is_displayed()
 
 
 def test_a_chosen_file(page: Page, page_server: Server, served_world: Path) -> None:
     page.open(page_server)
     page.one("#file").send_keys(str(served_world / "photos" / "red-left.png"))
     page.until_text("#status", "Described red-left.png.")
+    assert page.one("#description").is_displayed() and page.one("#plain").text
 
 
 def test_a_pasted_photo_and_a_dropped_text(page: Page, page_server: Server, served_world: Path) -> None:

@@ -12,9 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 import tiny_hub
-from photo_world import draw_photos
-from tellapart.cli.prepare import PrepareOptions, prepare
-from tellapart.data.pack import Pack
+from photo_world import drawn_pack_with_targets
 from training.test_distributed import in_two_processes
 
 pytest.importorskip("transformers")
@@ -91,11 +89,7 @@ def learned(world: Path, case: str) -> dict[str, torch.Tensor]:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve drawn photos with captions, sentence targets, and two tiny models."""
     folder = tmp_path_factory.mktemp("world")
-    draw_photos(folder / "photos")
-    prepare(PrepareOptions(str(folder / "photos"), folder / "pack", min_count=1, nouns=False))
-    opened = Pack(folder / "pack")
-    targets = np.random.default_rng(0).standard_normal((len(opened.captions), 6)).astype(np.float32)
-    opened.save_column("targets-minilm", targets, "caption")
+    drawn_pack_with_targets(folder)
     for family in ("clip", "blip"):
         tiny_hub.ALL[family](folder / family)
     return folder
