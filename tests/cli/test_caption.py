@@ -19,7 +19,8 @@ from tellapart.models.decoding import Constraints, bad_endings, beam
 from tellapart.papers.recipes import find_recipe
 from tellapart.runs import bundled
 from tellapart.runs.context import context_for
-from tellapart.runs.run import open_run, slim_run
+from tellapart.runs.run import open_run
+from tellapart.runs.slim_run import slim_run
 from tellapart.training.settings import TrainSettings
 from tellapart.training.train import train_recipe
 

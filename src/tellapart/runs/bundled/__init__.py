@@ -1,6 +1,6 @@
 """The runs that come with the package, so that it captions and finds photos right after installing it.
 
-Each is a run folder in `runs/bundled/NAME` with float16 weights, made by `tellapart.runs.run.slim_run`.
+Each is a run folder in `runs/bundled/NAME` with float16 weights, made by `tellapart.runs.slim_run.slim_run`.
 `bundled:captioner` and `bundled:matcher` can be used wherever a run folder can.
 """
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MODELS = Path(__file__).parent
 PREFIX = "bundled:"
+HUB_PREFIX = "hf:"
 Name = Literal["captioner", "matcher"]
 NAMES: tuple[Name, ...] = ("captioner", "matcher")
 
@@ -29,7 +30,11 @@ def is_bundled(name: Name) -> bool:
 
 
 def run_folder(name: Path | str) -> Path:
-    """The folder of a run: the path itself, or the package's own for `bundled:NAME`."""
+    """The folder of a run: the path itself, that of `hf:FOLDER` where `tellapart export` wrote a run of ours, or the
+    package's own for `bundled:NAME`."""
+    exported = Path(str(name).removeprefix(HUB_PREFIX))
+    if str(name).startswith(HUB_PREFIX) and (exported / "recipe.json").is_file():
+        return exported
     if not str(name).startswith(PREFIX):
         return Path(name)
     own = str(name).removeprefix(PREFIX)
