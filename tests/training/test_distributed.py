@@ -91,6 +91,29 @@ def test_two_processes_equal_one(tiny_pack: Path, tmp_path: Path, recipe: str) -
     assert max(float(gradient.abs().max()) for gradient in one.values()) > 0
 
 
+def test_a_process_takes_the_gpu_of_its_number_on_its_machine(
+    tiny_pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tenth process of sixteen on two machines is the second on its own: GPU 1, not 9."""
+    from tellapart.core.distributed import Group
+    from tellapart.papers.recipes import find_recipe
+    from tellapart.training import train
+    from tellapart.training.settings import TrainSettings
+
+    asked = []
+
+    def no_gpu(name: str) -> None:
+        asked.append(name)
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setattr(train, "join_group", lambda device: Group(9, 16))
+    monkeypatch.setattr(train, "usable_device", no_gpu)
+    with pytest.raises(KeyboardInterrupt):
+        train.train_recipe(find_recipe("vse++"), TrainSettings(tiny_pack, tmp_path / "run", device="cuda"))
+    assert asked == ["cuda:1"]
+
+
 def test_one_process_judges_by_loss_while_the_other_waits(tmp_path: Path) -> None:
     """R2M's losses are means over all processes; on validation data only one of them is there."""
     from tellapart.data.join import CorpusFilter, join_unpaired

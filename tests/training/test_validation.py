@@ -1,6 +1,7 @@
 """Epochs validated by losses: the stage's own, and with them those of stages before it."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -132,7 +133,7 @@ def test_less_is_better_for_some_metrics(monitor: str, best: float, monkeypatch:
     model = torch.nn.Linear(1, 1)
     objective, position = torch.nn.ModuleDict({"model": model}), Position()
     kept: list[int] = []
-    runtime = SimpleNamespace(save_best=lambda _: kept.append(position.epoch), earlier=())
+    runtime = SimpleNamespace(whole=nullcontext, save_best=lambda _: kept.append(position.epoch), earlier=())
     for epoch in range(3):
         position.epoch = epoch
         metrics = validate_epoch(stage, position, objective, None, None, runtime)  # type: ignore[arg-type]

@@ -55,6 +55,11 @@ def join_group(device: str) -> Group:
     return group()
 
 
+def local_rank() -> int:
+    """The number of this process among those of its machine, which is the number of its GPU; 0 without torchrun."""
+    return int(os.environ.get("LOCAL_RANK", "0"))
+
+
 def _leave_group() -> None:
     if dist.is_initialized():
         dist.destroy_process_group()
@@ -154,6 +159,15 @@ def global_mean(total: Tensor, count: Tensor | int) -> Tensor:
     counts = torch.as_tensor(count, dtype=total.dtype, device=total.device).detach().clone()
     dist.all_reduce(counts)
     return total * group().world / counts.clamp(min=1)
+
+
+def mean_over_ranks(values: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The mean over all ranks of each scalar; the ranks have the same names."""
+    if group().world == 1 or not values:
+        return values
+    means = torch.stack(list(values.values()))
+    dist.all_reduce(means)
+    return dict(zip(values, means / group().world))
 
 
 def global_count(number: int, device: torch.device) -> int:

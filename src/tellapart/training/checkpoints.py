@@ -18,9 +18,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from tellapart.core.distributed import group
 from tellapart.core.explained import explained
 from tellapart.core.files import atomic_folder, read_json, write_json
 from tellapart.runs.old_names import renamed_weights
+from tellapart.training.sharded_tensors import shard_like, whole_tensor
 
 
 @dataclass
@@ -52,7 +54,7 @@ def save_checkpoint(
     average: Any = None,
     scaler: torch.amp.GradScaler | None = None,
 ) -> None:
-    """Write a checkpoint and remove older ones."""
+    """Write a checkpoint and remove older ones; of sharded weights, all processes call it and the main one writes."""
     tensors = {f"objective.{name}": value for name, value in objective.state_dict().items()}
     moments = optimiser.state_dict()
     plain: dict[str, Any] = {"position": vars(position), "groups": _plain_groups(moments), "numbers": {}}
@@ -73,17 +75,27 @@ def save_checkpoint(
     tensors["random.numpy"] = torch.from_numpy(np.asarray(keys).astype(np.int64))
     plain["numpy"] = [str(name), int(position_), int(gauss), float(cached)]
 
+    stored = _gathered(tensors)
+    if not group().is_main:
+        return
     own = folder / f"{position.total:09d}"
     with atomic_folder(own) as partial:
-        # Clones: safetensors rejects tensors that share memory (tied weights).
-        save_file(
-            {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()},
-            partial / "state.safetensors",
-        )
+        save_file(stored, partial / "state.safetensors")
         write_json(partial / "state.json", plain)
     for other in folder.iterdir():
         if other != own:
             shutil.rmtree(other, ignore_errors=True)
+
+
+def _gathered(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Whole copies in the main process, one after the other; clones, since safetensors rejects tensors that share
+    memory (tied weights)."""
+    stored = {}
+    for name, value in tensors.items():
+        whole = whole_tensor(value.detach())
+        if group().is_main:
+            stored[name] = whole.cpu().contiguous().clone()
+    return stored
 
 
 def newest_checkpoint(folder: Path) -> Path | None:
@@ -122,19 +134,26 @@ def _restore(
 ) -> None:
     tensors = renamed_weights(load_file(checkpoint / "state.safetensors"))
     plain = read_json(checkpoint / "state.json")
-    objective.load_state_dict(_under(tensors, "objective."))
+    own = objective.state_dict()
+    objective.load_state_dict(
+        {name: shard_like(value, own.get(name, value)) for name, value in _under(tensors, "objective.").items()}
+    )
+    weights = [weight for settings in optimiser.param_groups for weight in settings["params"]]
     moments: dict[int, dict[str, Any]] = {}
     for name, value in _under(tensors, "optimiser.").items():
         index, key = name.split(".", 1)
-        moments.setdefault(int(index), {})[key] = value
+        moments.setdefault(int(index), {})[key] = shard_like(value, weights[int(index)])
     for name, plain_value in plain["numbers"].items():
         index, key = name.split(".", 1)
         moments.setdefault(int(index), {})[key] = plain_value
     optimiser.load_state_dict({"state": moments, "param_groups": plain["groups"]})
     if average is not None:
         average.count = plain["average"]
-        device = next(objective.parameters()).device
-        average.mean = {name: value.to(device) for name, value in _under(tensors, "average.").items()}
+        named = dict(objective.named_parameters())
+        average.mean = {
+            name: shard_like(value.to(named[name].device), named[name])
+            for name, value in _under(tensors, "average.").items()
+        }
     if scaler is not None and "scaler" in plain:
         scaler.load_state_dict(plain["scaler"])
     version, keys, gauss = plain["python"]

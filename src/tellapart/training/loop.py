@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import copy
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
 from torch import nn
 
-from tellapart.core.distributed import barrier, group
+from tellapart.core.distributed import barrier, from_main, group
 from tellapart.data.sampling import draw_epoch
 from tellapart.evaluation.format import in_percent
 from tellapart.models.vision import vision_of
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
+from tellapart.objectives.self_critical import RereadObjective
 from tellapart.runs.recipe import Stage
 from tellapart.training.averaging import WeightAverage
 from tellapart.training.checkpoints import Position, restore_checkpoint
@@ -23,6 +25,7 @@ from tellapart.training.prefetch import prefetch, timed
 from tellapart.training.replay import REPLAYABLE, Replay, make_replayable
 from tellapart.training.runtime import StageRuntime
 from tellapart.training.schedules import lr_factor
+from tellapart.training.sharding import Sharded
 from tellapart.training.step import Learner, check_finite, check_weights, precision, training_step
 from tellapart.training.validation import is_lower_better, validate_epoch
 
@@ -56,20 +59,34 @@ def train_stage(
                 runtime.log.write(**row, **means, **metrics, lr=float(learner.optimiser.param_groups[0]["lr"]))
             shown = "  ".join(f"{name} {in_percent(name, value):.4g}" for name, value in metrics.items())
             runtime.progress.line(f"{title}  {shown}  ({spent:.1f} s, {waited / spent:.1%} waiting for data)")
-            if time.monotonic() - learner.saved > runtime.save_every or _has_ended(stage, position):
-                _save(learner, position, runtime)
+        if _is_due(learner, runtime, _has_ended(stage, position)):
+            _save(learner, position, runtime)
         barrier()
     runtime.progress.line(ending(stage, position))
     learner.replay = None  # it refers to the learner: its graphs would stay in memory until both are collected
-    if runtime.save_objective and group().is_main:
-        runtime.save_objective(objective)
-    kept = objective.get_submodule("model")
+    if runtime.save_objective:
+        with runtime.whole():
+            if group().is_main:
+                runtime.save_objective(objective)
     if stage.keep == "best" and position.best is not None:
+        kept = _plain_model(learner)
         runtime.load_best(kept)
     elif average is not None:
         with average.evaluated():
-            kept = copy.deepcopy(kept)
+            kept = copy.deepcopy(_plain_model(learner))
+    else:
+        kept = _plain_model(learner)
     return kept
+
+
+def _plain_model(learner: Learner) -> nn.Module:
+    return learner.sharded.plain_model() if learner.sharded else learner.objective.get_submodule("model")
+
+
+def _is_due(learner: Learner, runtime: StageRuntime, ended: bool) -> bool:
+    """Whether this process takes part in writing a checkpoint now: the main one, or all where weights are sharded."""
+    due = ended or time.monotonic() - learner.saved > runtime.save_every
+    return bool(from_main(due)) if learner.sharded else due and group().is_main
 
 
 def ending(stage: Stage, position: Position) -> str:
@@ -102,6 +119,8 @@ def _learner(
     own = objective.state_dict()
     fitting = {k: v for k, v in runtime.objective_state.items() if k in own and own[k].shape == v.shape}
     objective.load_state_dict(fitting, strict=False)
+    sharded = Sharded(objective, context.device) if runtime.shard else None
+    runtime.whole = sharded.whole if sharded else nullcontext
     optimiser = build_optimiser(stage.optimiser, objective)
     average = WeightAverage(stage.average, objective) if stage.average else None
     scaler = torch.amp.GradScaler(context.device.type) if stage.precision == "float16" else None
@@ -110,7 +129,7 @@ def _learner(
     vision = vision_of(model)
     if runtime.compile and vision is not None:
         vision.compile_network()
-    learner = Learner(objective, optimiser, average, scaler)
+    learner = Learner(objective, optimiser, average, scaler, sharded=sharded)
     if runtime.replay and _can_be_replayed(stage, objective, context):
         make_replayable(optimiser, context.device)
         learner.replay = Replay(lambda inputs: training_step(stage, learner, *inputs))
@@ -120,6 +139,12 @@ def _learner(
 def _can_be_replayed(stage: Stage, objective: nn.Module, context: Context) -> bool:
     plain = stage.accumulate == 1 and stage.precision != "float16" and stage.optimiser.kind in REPLAYABLE
     return plain and group().world == 1 and context.device.type == "cuda" and isinstance(objective, Recordable)
+
+
+def _whole_to_sample(learner: Learner) -> AbstractContextManager[None]:
+    """Whole weights for objectives that sample captions before each step."""
+    samples = isinstance(learner.objective, RereadObjective)
+    return learner.sharded.whole() if learner.sharded and samples else nullcontext()
 
 
 def _train_epoch(
@@ -138,7 +163,7 @@ def _train_epoch(
         last = (position.step + 1) % stage.accumulate == 0 or position.step + 1 == steps
         prepared = None
         if isinstance(learner.objective, Recordable):
-            with precision(stage, batch):
+            with precision(stage, batch), _whole_to_sample(learner):
                 prepared = learner.objective.prepare(batch)
         if learner.replay is not None:
             values = learner.replay((batch, prepared), learner.objective.phase())  # type: ignore[operator]
@@ -155,8 +180,7 @@ def _train_epoch(
             runtime.progress.values(**numbers)
             if runtime.log:
                 runtime.log.write(stage=stage.name, epoch=position.epoch, total=position.total, **numbers)
-        due = last and position.step < steps and time.monotonic() - learner.saved > runtime.save_every
-        if due and group().is_main:
+        if last and position.step < steps and _is_due(learner, runtime, ended=False):
             position.sums = {name: value.item() for name, value in sums.items()}
             check_weights(learner.objective, stage)
             _save(learner, position, runtime)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,6 +44,10 @@ class StageRuntime:
     """Record steps as CUDA graphs and replay them, where the objective allows it."""
     compile: bool = False
     """Compile the backbone that learns, if there is one."""
+    shard: bool = False
+    """Shard weights across processes."""
+    whole: Callable[[], AbstractContextManager[None]] = nullcontext
+    """A block in which the objective has whole weights on every process; all processes enter it together."""
     objective_state: dict[str, Tensor] = field(default_factory=dict)
     """State of an earlier stage's objective that this stage's objective starts from."""
     save_objective: Callable[[nn.Module], None] | None = None

@@ -39,6 +39,9 @@ class TrainSettings:
     """Processes that decode those images; 0: threads. Default: one per core with a GPU, else 0."""
     compile: bool = False
     """Compile the backbone of models that see pixels (torch.compile): a minute at the start, faster steps."""
+    shard: bool = False
+    """Shard weights, gradients and moments across the processes of torchrun (FSDP2), for models that do not fit
+    otherwise. The weights alone must fit on each device."""
     replay: bool = False
     """Record training steps as CUDA graphs and replay them. Faster for models so small that the GPU waits for Python.
     Stages that need values from the GPU in every step (rewards, adversaries), sgd, float16, `accumulate` and several

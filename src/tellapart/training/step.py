@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from tellapart.core.distributed import group
+from tellapart.core.distributed import group, mean_over_ranks
 from tellapart.core.errors import InputError
 from tellapart.core.recording import recording
 from tellapart.core.types import Batch
@@ -22,6 +22,8 @@ from tellapart.runs.recipe import Stage
 from tellapart.training.averaging import WeightAverage
 from tellapart.training.checkpoints import Position, save_checkpoint
 from tellapart.training.replay import Replay
+from tellapart.training.sharded_tensors import own_part
+from tellapart.training.sharding import Sharded
 
 
 @dataclass
@@ -36,12 +38,15 @@ class Learner:
     """When the last checkpoint was written."""
     replay: Replay | None = None
     """Set where steps are recorded and replayed."""
+    sharded: Sharded | None = None
+    """Set where the objective's weights are sharded across processes."""
 
     def __post_init__(self) -> None:
-        several = group().world > 1
-        self.wrapped: nn.Module = (
-            DistributedDataParallel(self.objective, find_unused_parameters=True) if several else self.objective
-        )
+        self.wrapped: nn.Module = self.objective
+        if self.sharded is not None:
+            self.wrapped = self.sharded
+        elif group().world > 1:
+            self.wrapped = DistributedDataParallel(self.objective, find_unused_parameters=True)
 
     @property
     def model(self) -> nn.Module | None:
@@ -67,7 +72,7 @@ def training_step(stage: Stage, learner: Learner, batch: Batch, prepared: Any, l
     """Forward, backward and, after the last of the accumulated batches, an update; returns the values to log."""
     optimiser, scaler = learner.optimiser, learner.scaler
     with precision(stage, batch), seen_once():
-        batch = batch_as_seen(learner.model, batch)
+        batch = batch if learner.sharded else batch_as_seen(learner.model, batch)
         values: dict[str, Tensor] = learner.wrapped(batch) if prepared is None else learner.wrapped(batch, prepared)
     loss = values["loss"] / stage.accumulate
     (scaler.scale(loss) if scaler else loss).backward()  # type: ignore[no-untyped-call]
@@ -85,7 +90,7 @@ def training_step(stage: Stage, learner: Learner, batch: Batch, prepared: Any, l
         else:
             optimiser.step()
         optimiser.zero_grad(set_to_none=True)
-    return {name: value.detach().double() for name, value in values.items() if value.numel() == 1}
+    return mean_over_ranks({name: value.detach().double() for name, value in values.items() if value.numel() == 1})
 
 
 def precision(stage: Stage, batch: Batch) -> torch.autocast:
@@ -97,7 +102,7 @@ def precision(stage: Stage, batch: Batch) -> torch.autocast:
 def check_weights(objective: nn.Module, stage: Stage) -> None:
     """Raise if a weight is not a finite number, so that no checkpoint of such weights replaces a good one."""
     for name, weights in objective.named_parameters():
-        if not bool(torch.isfinite(weights).all()):
+        if not bool(torch.isfinite(own_part(weights)).all()):
             raise InputError(
                 f"The weights {name} of stage '{stage.name}' are not finite numbers any more. Lower the learning rate, "
                 "set clip_norm, or use float32. The last checkpoint is from before."

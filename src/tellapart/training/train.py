@@ -18,7 +18,7 @@ from torch import nn
 
 from tellapart.core.checksums import write_checksums
 from tellapart.core.device import usable_device
-from tellapart.core.distributed import barrier, from_main, group, join_group
+from tellapart.core.distributed import barrier, from_main, group, join_group, local_rank
 from tellapart.core.errors import InputError
 from tellapart.core.only_writer import only_writer
 from tellapart.core.progress import Progress
@@ -56,6 +56,7 @@ from tellapart.training.resume import check_folder, find_resume_point, is_finish
 from tellapart.training.reuse import check_base, copy_stages
 from tellapart.training.runtime import StageRuntime
 from tellapart.training.settings import TrainSettings
+from tellapart.training.sharding import check_sharding
 from tellapart.training.stage_dependencies import chosen_stages, finished_stages, unneeded_stages
 from tellapart.training.start_from_run import check_start, started_from
 from tellapart.training.trackers import check_trackers, open_trackers
@@ -108,7 +109,7 @@ class _Plan:
 
 def _train(recipe: Recipe, settings: TrainSettings, progress: Progress) -> Run:
     us = join_group(settings.device)
-    device = usable_device(f"cuda:{us.rank}" if us.world > 1 and settings.device == "cuda" else settings.device)
+    device = usable_device(f"cuda:{local_rank()}" if us.world > 1 and settings.device == "cuda" else settings.device)
     plan = _checked(recipe, settings, device)
     if settings.resume and is_finished(plan.recipe, plan.chosen, settings.out):
         return open_run(settings.out, device=device)
@@ -195,6 +196,8 @@ def _checked(recipe: Recipe, settings: TrainSettings, device: torch.device) -> _
     check_pixels(recipe, pack)
     if settings.start and not is_hub(settings.start):
         check_start(settings.start, pack, store, sees_pixels=any(stage.sampling.pixels for stage in recipe.stages))
+    if settings.shard:
+        check_sharding(recipe, chosen, settings.compile)
     check_folder(recipe, settings.out, settings.resume)
     if settings.base is not None:
         check_base(settings.base, recipe)
@@ -259,6 +262,7 @@ def _runtime(plan: _Plan, index: int, model: nn.Module, outputs: _Outputs) -> St
         save_every=settings.save_every,
         replay=settings.replay,
         compile=settings.compile,
+        shard=settings.shard,
         objective_state=load_objective_state(recipe, index, settings.out),
         save_objective=objective_state_saver(stage, settings.out),
         earlier=earlier_losses(earlier, model, next(model.parameters()).device),

@@ -61,22 +61,30 @@ def validate_epoch(
     if (position.epoch + 1) % stage.evaluate_every and position.epoch + 1 < stage.epochs:
         return {}
     metrics: dict[str, float] = {}
-    if group().is_main:
-        with average.evaluated() if average else torch.no_grad(), torch.no_grad(), single_process():
-            model = objective.eval().get_submodule("model")
-            if stage.evaluation == "loss":
-                metrics = validation_losses(objective, context, stage, runtime.earlier)
-            else:
-                metrics = EVALUATIONS[stage.evaluation](model, context, stage.validation_split)
-            check_monitor(stage, metrics)
-            value = metrics[stage.monitor] * (-1 if is_lower_better(stage.monitor) else 1)
-            if is_better(value, position.best):
-                position.best, position.best_epoch, position.stale = value, position.epoch + 1, 0
-                runtime.save_best(model)
-            else:
-                position.stale += 1
+    with average.evaluated() if average else torch.no_grad(), torch.no_grad(), runtime.whole():
+        if group().is_main:
+            with single_process():
+                metrics = _evaluated(stage, position, objective, context, runtime)
     known = (metrics, position.best, position.best_epoch, position.stale)
     metrics, position.best, position.best_epoch, position.stale = from_main(known)
+    return metrics
+
+
+def _evaluated(
+    stage: Stage, position: Position, objective: nn.Module, context: Context, runtime: StageRuntime
+) -> dict[str, float]:
+    model = objective.eval().get_submodule("model")
+    if stage.evaluation == "loss":
+        metrics = validation_losses(objective, context, stage, runtime.earlier)
+    else:
+        metrics = EVALUATIONS[stage.evaluation](model, context, stage.validation_split)
+    check_monitor(stage, metrics)
+    value = metrics[stage.monitor] * (-1 if is_lower_better(stage.monitor) else 1)
+    if is_better(value, position.best):
+        position.best, position.best_epoch, position.stale = value, position.epoch + 1, 0
+        runtime.save_best(model)
+    else:
+        position.stale += 1
     return metrics
 
 
