@@ -1,17 +1,22 @@
 """End-to-end training on a dozen drawn photos, from a pack to runs that caption and match photos."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import tellapart as ta
 from tellapart.core.errors import InputError
+from tellapart.data.pack import Pack
 from tellapart.features.backbones import load_backbone
 from tellapart.models.captioners.transformer import Transformer
 from tellapart.models.matchers.dual_encoder import DualEncoder
 from tellapart.runs import bundled
+from tellapart.runs.run import open_run
 from tellapart.runs.run_features import backbone_path
+from tellapart.training.end_to_end.joint_self_critical import JointSelfCritical
+from tellapart.training.end_to_end.judge import JudgeTraining, train_judge
 from tellapart.training.end_to_end.loop import Settings
 from tellapart.training.end_to_end.self_critical import SelfCritical
 from tellapart.training.end_to_end.train import EndToEnd, train_end_to_end
@@ -48,6 +53,31 @@ def test_from_a_pack_to_runs_that_open(photo_world: Path, tmp_path: Path) -> Non
     assert captions[0].attention is not None and captions[0].attention.weights.shape[1] == 4
     assert matcher.similarity(photos, ["a red ball", "an unheard-of wörd"]).shape == (2, 2)
     assert captioner.generator.spec == matcher.spec  # one pass of the backbone serves both
+
+
+@pytest.mark.skipif(not bundled.is_bundled("matcher"), reason="the subwords are those of the bundled matcher")
+def test_rewards_can_tune_the_backbone(photo_world: Path, tmp_path: Path) -> None:
+    rewarded = JointSelfCritical(size=64, batch=4, each=2, most_steps=2, warm_up=1, most_words=6, log_every=1)
+    lines: list[str] = []
+    out = train_end_to_end(photo_world / "pack", tmp_path, replace(SMALL, rewarded_backbone=rewarded), log=lines.append)
+    assert sum("contrastive" in line and "untrue" in line for line in lines) == 2
+    photos = sorted((photo_world / "photos").glob("*.png"))[:2]
+    assert ta.load_captioner(out / "captioner").caption(photos)[0].text
+
+
+def test_a_judge_is_a_matcher_of_whole_words(photo_world: Path, tmp_path: Path) -> None:
+    small = JudgeTraining(
+        stored=64,
+        matcher=DualEncoder(width=8, text="gru", start="", text_width=12, feed_forward=16),
+        training=Settings(size=64, batch=4, most_steps=2, seconds=600, warm_up=1, compiled=False),
+    )
+    lines: list[str] = []
+    out = train_judge(photo_world / "pack", tmp_path, small, log=lines.append)
+    assert lines[-1] == "2 steps"
+    run = open_run(out / "matcher")
+    assert run.vocabulary.words == Pack(photo_world / "pack").vocabulary.words
+    photos = sorted((photo_world / "photos").glob("*.png"))[:2]
+    assert ta.load_matcher(out / "matcher").similarity(photos, ["a red ball"]).shape == (2, 1)
 
 
 def test_runs_with_the_path_of_a_backbone_that_moved_still_open(tmp_path: Path) -> None:

@@ -36,8 +36,13 @@ class TrainingSet:
         return np.arange(len(self.store.pixels))
 
 
-def read_training_set(pack: Pack, pieces: Vocabulary, side: int, device: torch.device, workers: int = 8) -> TrainingSet:
-    """The training split of a pack, its images squashed to squares of `side` pixels."""
+def read_training_set(
+    pack: Pack, pieces: Vocabulary | None, side: int, device: torch.device, workers: int = 8
+) -> TrainingSet:
+    """The training split of a pack, its images squashed to squares of `side` pixels.
+
+    Without `pieces` the matcher reads whole words, as the captioner does.
+    """
     images = [int(row) for row in pack.split("train").images if pack.captions_of[int(row)]]
     if len(images) < 2:
         raise InputError(f"{pack.folder} has fewer than two captioned training images; end-to-end training needs more.")
@@ -47,12 +52,11 @@ def read_training_set(pack: Pack, pieces: Vocabulary, side: int, device: torch.d
         for row in itertools.islice(itertools.cycle(pack.captions_of[image]), EACH)
     ]
     words = word_table([caption.words for caption in captions], pack.vocabulary)
-    subwords = piece_table([caption.text for caption in captions], pieces)
-    return TrainingSet(
-        _pixels(pack, images, side, device, workers),
-        _table(words, pack.vocabulary, device),
-        _table(subwords, pieces, device),
-    )
+    table = _table(words, pack.vocabulary, device)
+    pixels = _pixels(pack, images, side, device, workers)
+    if pieces is None:
+        return TrainingSet(pixels, table, table)
+    return TrainingSet(pixels, table, _table(piece_table([c.text for c in captions], pieces), pieces, device))
 
 
 def _table(ids: np.ndarray, vocabulary: Vocabulary, device: torch.device) -> CaptionTable:

@@ -46,3 +46,15 @@ class Rows:
                 self.place = 0
         self.place += count
         return self.order[self.place - count : self.place]
+
+
+def with_look_alikes(rows: Tensor, neighbours: Tensor, share: float) -> Tensor:
+    """Rows [n], of which the last `share` are replaced by look-alikes [I, k] of the others, drawn at random; at least
+    one row stays."""
+    replaced = min(int(len(rows) * share), len(rows) - 1)
+    if not replaced:
+        return rows
+    kept = rows[: len(rows) - replaced]
+    chosen = kept[torch.randint(len(kept), (replaced,), device=rows.device)]
+    column = torch.randint(neighbours.shape[1], (replaced, 1), device=rows.device)
+    return torch.cat([kept, neighbours[chosen].gather(1, column)[:, 0]])

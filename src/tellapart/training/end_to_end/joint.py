@@ -53,6 +53,20 @@ def likelihood_loss(captioner: TransformerCaptioner, cells: Tensor, tokens: Tens
     return functional.cross_entropy(logits.float(), targets, ignore_index=PAD, label_smoothing=smoothing)
 
 
+def contrastive_loss(
+    matcher: DualEncoderModel, cells: Tensor, texts: Tensor, read: Callable[[Tensor, Tensor], Tensor]
+) -> Tensor:
+    """InfoNCE between cells [I, R, D] and captions [I, k, P], which `read` turns into vectors."""
+    captions = texts.flatten(0, 1)
+    images = matcher.image_vectors(cells, _all(cells))
+    owner = torch.arange(len(texts), device=texts.device).repeat_interleave(texts.shape[1])
+    vectors = read(captions, captions != PAD)
+    with torch.autocast(cells.device.type, enabled=False):  # cosines in bfloat16 would differ by a whole logit
+        scores = images.float() @ vectors.float().t() * matcher.scale()
+        loss: Tensor = InfoNCE(1.0)(scores, owner)
+        return loss
+
+
 @dataclass(frozen=True)
 class LossWeights:
     """How much each loss counts, and how smooth the words' targets are."""
@@ -90,13 +104,7 @@ def joint_loss(
 ) -> dict[str, Tensor]:
     """Losses of pixels [I, 3, S, S] with matcher tokens [I, k, P] and captioner tokens [I, c, T]."""
     cells = as_cells(parts.backbone(pixels))
-    captions = texts.flatten(0, 1)
-    images = model.matcher.image_vectors(cells, _all(cells))
-    owner = torch.arange(len(texts), device=texts.device).repeat_interleave(texts.shape[1])
-    vectors = parts.text(captions, captions != PAD)
-    with torch.autocast(pixels.device.type, enabled=False):  # cosines in bfloat16 would differ by a whole logit
-        scores = images.float() @ vectors.float().t() * model.matcher.scale()
-        losses = {"contrastive": InfoNCE(1.0)(scores, owner)}
+    losses = {"contrastive": contrastive_loss(model.matcher, cells, texts, parts.text)}
     loss = weights.contrastive * losses["contrastive"]
     if parts.likelihood is not None:
         losses["likelihood"] = parts.likelihood(cells, words)

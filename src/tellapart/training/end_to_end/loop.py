@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from tellapart.images.crops import Crops
-from tellapart.training.end_to_end.average import Average
 from tellapart.training.end_to_end.drawing import CaptionTable, Rows
 from tellapart.training.end_to_end.joint import JointModel, LossWeights, Parts, joint_loss
-from tellapart.training.end_to_end.optimiser import Rates, learning_rate_factor, optimiser
+from tellapart.training.end_to_end.learner import Learner
+from tellapart.training.end_to_end.optimiser import Rates, learning_rate_factor
 from tellapart.training.end_to_end.pixels import PixelStore
 
 Log = Callable[[str], None]
@@ -67,8 +67,8 @@ def mixed_precision(device: torch.device) -> AbstractContextManager[object]:
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
 
 
-class Training:
-    """A model in training with its optimiser, its average and its compiled parts."""
+class Training(Learner):
+    """A model in training with its images, captions and compiled parts."""
 
     def __init__(
         self,
@@ -79,12 +79,8 @@ class Training:
         settings: Settings,
         log: Log,
     ) -> None:
-        self.model, self.store, self.texts, self.words = model, store, texts, words
-        self.settings, self.log, self.batch = settings, log, settings.batch
-        self.device = store.pixels.device
-        self.fused = self.device.type == "cuda"
-        self.optimiser = optimiser(model, settings.rates, self.fused)
-        self.average = Average(model, settings.average)
+        super().__init__(model, settings.rates, settings.average, settings.batch, store.pixels.device)
+        self.store, self.texts, self.words, self.settings, self.log = store, texts, words, settings, log
         self.parts = Parts.of(model, settings.weights, settings.compiled)
 
     def warm(self) -> None:
@@ -134,8 +130,7 @@ class Training:
             progress = max(step / settings.most_steps, spent / settings.seconds)
             if progress >= 1:
                 return step
-            for group in self.optimiser.param_groups:
-                group["lr"] = group["peak"] * learning_rate_factor(step, progress, settings.warm_up)
+            self.set_rates(learning_rate_factor(step, progress, settings.warm_up))
             drawn = rows.draw(self.batch, ask=step % 50 == 0)
             losses = self._guarded(lambda drawn=drawn: self._step(drawn))  # type: ignore[misc]
             step, images = step + 1, images + len(drawn)
@@ -167,11 +162,7 @@ class Training:
         losses = self._losses(rows)
         torch.autograd.backward(losses["loss"])
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        if self.fused:  # a step whose gradient is not finite changes nothing, without waiting for the device
-            self.optimiser.found_inf = (~torch.isfinite(norm)).float().reshape(())  # type: ignore[attr-defined]
-        self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=True)
-        self.average.update(self.model)
+        self.apply_gradient(norm)
         return {**{name: value.detach() for name, value in losses.items()}, "norm": norm}
 
     def _guarded(self, work: Callable[[], Any]) -> Any:
@@ -179,17 +170,12 @@ class Training:
         try:
             return work()
         except torch.OutOfMemoryError as error:
-            if self.batch <= 8:
-                raise
-            self.batch //= 2
-            self.log(f"out of memory: the batch is now {self.batch} ({str(error)[:120]})")
+            self.log(self.halve_batch(error))
         except Exception as error:
             if not self.parts.compiled:
                 raise
             why = f"{type(error).__name__} {str(error)[:300]}"
             self.log(f"compiled step failed, training continues without compilation: {why}")
             self.parts = Parts.of(self.model, self.settings.weights, compiled=False)
-        self.optimiser.zero_grad(set_to_none=True)
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
+        self.forget_gradient()
         return None

@@ -14,6 +14,7 @@ from tellapart.core.files import atomic_folder, atomic_path, link_or_copy, make_
 from tellapart.data.pack import Pack
 from tellapart.features.backbones import TUNED_NETWORK, TUNED_SIZE, load_backbone
 from tellapart.losses import Contrast
+from tellapart.models.matchers.dual_encoder import DualEncoder
 from tellapart.objectives.likelihood import Likelihood
 from tellapart.objectives.ranking import Ranking
 from tellapart.runs.recipe import Recipe, Stage
@@ -37,13 +38,8 @@ def save_runs(
 
     Each run folder has the backbone inside (one file on a disk with hard links), so that it can be moved alone.
     """
-    make_folder(out)
-    file = out / BACKBONE
-    with atomic_path(file) as partial:
-        save_file(_weights(model.backbone), partial, metadata={TUNED_NETWORK: backbone, TUNED_SIZE: str(size)})
-    features = _features(file)
-    temperature = 1 / float(model.matcher.scale())
-    matcher = Stage("joint", Ranking(Contrast("info-nce", temperature=temperature)), settings.matcher)
+    features = _save_backbone(out, model.backbone, backbone, size)
+    matcher = _matcher_stage(model, settings.matcher)
     captioner = Stage("joint", Likelihood(smoothing=settings.joint.weights.smoothing), settings.captioner)
     subwords = TextRules(words="wordpiece", min_count=0, max_length=settings.matcher.positions - START_AND_END)
     _save(out / "matcher", model.matcher, matcher, pieces, pack, {"rules": subwords.as_dict(), "features": features})
@@ -51,6 +47,24 @@ def save_runs(
     rules = pack.manifest["rules"]
     _save(out / "captioner", model.captioner, captioner, pack.vocabulary, pack, {"rules": rules, "features": features})
     return out
+
+
+def save_matcher(out: Path, model: JointModel, matcher: DualEncoder, pack: Pack, backbone: str, size: int) -> Path:
+    """Write OUT/backbone.safetensors and OUT/matcher, a matcher that reads the words of the pack; returns OUT."""
+    facts = {"rules": pack.manifest["rules"], "features": _save_backbone(out, model.backbone, backbone, size)}
+    _save(out / "matcher", model.matcher, _matcher_stage(model, matcher), pack.vocabulary, pack, facts)
+    return out
+
+
+def _save_backbone(out: Path, network: nn.Module, name: str, size: int) -> dict[str, Any]:
+    make_folder(out)
+    with atomic_path(out / BACKBONE) as partial:
+        save_file(_weights(network), partial, metadata={TUNED_NETWORK: name, TUNED_SIZE: str(size)})
+    return _features(out / BACKBONE)
+
+
+def _matcher_stage(model: JointModel, matcher: DualEncoder) -> Stage:
+    return Stage("joint", Ranking(Contrast("info-nce", temperature=1 / float(model.matcher.scale()))), matcher)
 
 
 def _features(backbone: Path) -> dict[str, Any]:

@@ -1,0 +1,74 @@
+"""A matcher trained apart from the bundled models, which judges whether captions tell images apart.
+
+It shares no weights with them: another backbone, a recurrent text encoder over whole words that starts at random, and
+another seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from tellapart.core.device import usable_device
+from tellapart.data.pack import Pack
+from tellapart.features.backbones import load_backbone
+from tellapart.models.inputs import ModelInputs
+from tellapart.models.matchers.dual_encoder import DualEncoder
+from tellapart.training.end_to_end.data import read_training_set
+from tellapart.training.end_to_end.joint import JointModel
+from tellapart.training.end_to_end.loop import Log, Settings, Training
+from tellapart.training.end_to_end.optimiser import Rates
+from tellapart.training.end_to_end.runs import save_matcher
+from tellapart.training.end_to_end.train import cells_of, no_log
+
+
+@dataclass(frozen=True)
+class JudgeTraining:
+    """Settings of the judge; the defaults are those of docs/look-alikes.md."""
+
+    backbone: str = "efficientnet-lite0"
+    """The backbone to tune."""
+    stored: int = 224
+    """Side in pixels of the images kept on the device."""
+    matcher: DualEncoder = field(
+        default_factory=lambda: DualEncoder(text="gru", start="", text_width=300, feed_forward=512)
+    )
+    """The matcher."""
+    training: Settings = field(
+        default_factory=lambda: Settings(
+            size=224,
+            seconds=700,
+            most_steps=2340,
+            described=1,
+            average=0.998,
+            compiled=False,
+            rates=Rates(text=1e-3, rest=1e-3),
+        )
+    )
+    """Batches, steps and learning rates."""
+    seed: int = 7
+    """Random seed."""
+
+
+def train_judge(
+    data: Path | str,
+    out: Path | str,
+    settings: JudgeTraining | None = None,
+    device: str = "cpu",
+    log: Log | None = None,
+) -> Path:
+    """Train on the training split of a pack and write OUT/matcher; returns OUT."""
+    settings, log, used = settings or JudgeTraining(), log or no_log, usable_device(device)
+    torch.manual_seed(settings.seed)
+    pack = Pack(data)
+    given = read_training_set(pack, None, settings.stored, used)
+    backbone = load_backbone(settings.backbone, trainable=True)
+    inputs = ModelInputs(pack.vocabulary, backbone.width, cells_of(settings.training.size))
+    model = JointModel(backbone.network, settings.matcher.build(inputs), None).to(used)
+    model.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    training = Training(model, given.store, given.pieces, given.words, settings.training, log)
+    log(f"{training.run(given.rows, lambda model, step: None)} steps")
+    averaged: JointModel = training.average.model  # type: ignore[assignment]
+    return save_matcher(Path(out), averaged, settings.matcher, pack, settings.backbone, settings.training.size)
