@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -39,7 +40,8 @@ def drawn(folder: Path, count: int) -> list[Path]:
 
 
 def main(device: str = "cpu") -> None:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if "OMP_NUM_THREADS" not in os.environ:  # libraries read it when they are imported: start again
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "OMP_NUM_THREADS": "1"})
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, default=None)
     parser.add_argument("--count", type=int, default=32)

@@ -121,6 +121,9 @@ class Int8Layers:
 
     exact: beginnings of the names of units that stay in float32. The first ones cost little and lose most: their
     channels differ in scale by far more than 8 bits can tell.
+    means: of the channels that units read [C]. What rounding the weights adds to the mean of an output is subtracted
+    from its bias (Nagel et al. 2019, "Data-Free Quantization Through Weight Equalization and Bias Correction",
+    section 4.2): inputs are mostly positive, so that this is half of the error.
     """
 
     def __init__(
@@ -128,8 +131,9 @@ class Int8Layers:
         weights: Mapping[str, tuple[np.ndarray, np.ndarray]],
         ranges: Mapping[str, Range],
         exact: tuple[str, ...] = (),
+        means: Mapping[str, np.ndarray] | None = None,
     ) -> None:
-        self.weights, self.ranges, self.exact = weights, ranges, exact
+        self.weights, self.ranges, self.exact, self.means = weights, ranges, exact, means or {}
         self.quantised: dict[str, tuple[float, int]] = {}
         """Scale and zero point of each value in 8 bits."""
         self.made_by: dict[str, str] = {}
@@ -146,6 +150,8 @@ class Int8Layers:
         weight, bias = self.weights[unit.name]
         read, written = self.quantised[value], self.ranges[unit.name].levels()
         levels, scale = rows_in_int8(weight, np.abs(bias) / (read[0] * LARGEST_BIAS))
+        if unit.name in self.means:
+            bias = corrected_bias(weight, levels * scale.reshape(-1, 1, 1, 1), bias, self.means[unit.name])
         rounded = np.round(bias / (read[0] * scale.astype(np.float64))).astype(np.int32)
         found = graph.node(
             "QLinearConv",
@@ -203,6 +209,16 @@ def rows_in_int8(weight: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, np.
     scale = np.maximum(np.maximum(largest, least), 1e-12).astype(np.float32)
     levels = np.round(weight / scale.reshape(-1, *(1,) * (weight.ndim - 1)))
     return levels.clip(-127, 127).astype(np.int8), scale
+
+
+def corrected_bias(weight: np.ndarray, rounded: np.ndarray, bias: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """The bias [n] that gives rounded weights the mean outputs of the true ones [n, m, k, k].
+
+    means: of the input channels [C], m of which each output reads: all, or with n groups its own.
+    """
+    lost = (weight - rounded).sum((2, 3), dtype=np.float64)  # [n, m]
+    read = means if lost.shape[1] == len(means) else means.reshape(len(lost), -1)  # [m] or [n, m]
+    return np.asarray(bias + (lost * read).sum(1))
 
 
 def convolution(unit: Unit, pads: list[int]) -> dict[str, Any]:

@@ -11,16 +11,21 @@ from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
 from tellapart.exported.backbone_graph import Block, FloatLayers, Int8Layers, Layers, Unit, backbone_graph
-from tellapart.exported.calibration import Watched, run_all, watch_outputs
+from tellapart.exported.calibration import ChannelMeans, Watched, run_all, watch_inputs, watch_outputs
 from tellapart.exported.graph import Graph, StoredWeights
+from tellapart.exported.running import graph_results
 from tellapart.features.backbones import Backbone
 from tellapart.features.efficientnet import ConvolutionUnit, EfficientNetLite, InvertedResidual
 from tellapart.runs.graph_names import graph_path
 
-EXACT = ("stem", "blocks.0.", "blocks.1.")
-"""Units that stay in float32: in 8 bits they alone turn cells by 0.017 of the cosine, and cost 15% less time."""
+EXACT = ((), ("stem", "blocks.0."), ("stem", "blocks.0.", "blocks.1."))
+"""Units that may stay in float32, fastest first: each block in 8 bits saves a tenth of the time."""
+LARGEST_ERROR = 0.01
+"""Of cells, as a share of their squares, on images that took no part in the calibration. An error of 0.012 cost 0.1% of
+the CIDEr of 2,000 images, one of 0.007 less than could be measured."""
 
 
+@torch.no_grad()
 def export_backbone(backbone: Backbone, weights: Path, pixels: Iterable[Tensor]) -> list[Path]:
     """Write both graphs of a frozen backbone whose weights are in the file `weights`.
 
@@ -29,16 +34,43 @@ def export_backbone(backbone: Backbone, weights: Path, pixels: Iterable[Tensor])
     network = backbone.network
     if not isinstance(network, EfficientNetLite):
         raise InputError(f"Only EfficientNet-Lite can be exported, not {backbone.name}.")
-    watched = Watched()
-    stop = watch_outputs(watched, {name: module for name, module in network.named_modules() if _is_watched(module)})
-    run_all(backbone, pixels)
-    stop()
-    int8 = Int8Layers(_merged_weights(network), watched.ranges(), EXACT)
-    size = backbone.preprocessing.size
-    return [
-        _save(network, size, FloatLayers(), Graph("backbone", StoredWeights(weights)), graph_path(weights, "float32")),
-        _save(network, size, int8, Graph("backbone"), graph_path(weights, "int8")),
-    ]
+    seen, unseen = halves(list(pixels))
+    watched, means = Watched(), ChannelMeans()
+    modules = dict(network.named_modules())
+    stops = (
+        watch_outputs(watched, {name: module for name, module in modules.items() if _is_watched(module)}),
+        watch_inputs(means, {name: module for name, module in modules.items() if _is_unit(module)}),
+    )
+    run_all(backbone, seen)
+    for stop in stops:
+        stop()
+    size, path = backbone.preprocessing.size, graph_path(weights, "float32")
+    written = [_save(network, size, FloatLayers(), Graph("backbone", StoredWeights(weights)), path)]
+    right = [backbone.map(batch).flatten(2).transpose(1, 2).numpy() for batch in unseen]  # [I, R, D]
+    for exact in EXACT:
+        int8 = Int8Layers(_merged_weights(network), watched.ranges(), exact, means.means())
+        path = _save(network, size, int8, Graph("backbone"), graph_path(weights, "int8"))
+        if cell_error(path, unseen, right) <= LARGEST_ERROR:
+            break
+    return [*written, path]
+
+
+def halves(batches: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """Batches to calibrate on, and others to measure the error on; one alone serves for both.
+
+    >>> [[len(part) for part in halves([torch.zeros(1)] * count)] for count in (1, 2, 3)]
+    [[1, 1], [1, 1], [2, 1]]
+    """
+    middle = -(-len(batches) // 2)
+    return batches[:middle], batches[middle:] or batches
+
+
+def cell_error(graph: Path, pixels: Iterable[Tensor], right: list[np.ndarray]) -> float:
+    """Squared error of a graph's cells of pixels [I, 3, S, S] as a share of the squares of the right ones [I, R, D]."""
+    given = [{"pixels": np.ascontiguousarray(batch.permute(0, 2, 3, 1).numpy())} for batch in pixels]
+    found = graph_results(graph, given, "cells")
+    error = sum(float(((one - other) ** 2).sum()) for one, other in zip(found, right))
+    return error / sum(float((one**2).sum()) for one in right)
 
 
 def _save(network: EfficientNetLite, size: int, layers: Layers, graph: Graph, path: Path) -> Path:

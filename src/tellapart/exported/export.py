@@ -100,7 +100,7 @@ def _export_captioner(
 @torch.no_grad()
 def captioner_ranges(run: Run, model: TransformerCaptioner, cells: Iterable[Tensor]) -> dict[str, Range]:
     """The ranges of the inputs of linear layers while captions of images are searched for."""
-    watched = Watched()
+    watched = Watched(clipped=0)
     linear = {name: module for name, module in model.named_modules() if isinstance(module, nn.Linear)}
     stops = [watch_inputs(watched, linear), watch_outputs(watched, {"words": model.decoder_norm})]
     constraints = Constraints(bad_endings=bad_endings(run.vocabulary))

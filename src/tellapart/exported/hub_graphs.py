@@ -12,23 +12,28 @@ from torch import Tensor, nn
 from tellapart.core.errors import InputError
 from tellapart.core.files import write_json
 from tellapart.core.types import Images
+from tellapart.exported.patch_positions import traceable_positions
 from tellapart.models.hub.reading import needed_processor
 from tellapart.models.matchers.pretrained import PretrainedModel
 from tellapart.models.matchers.scores import unit
 
 OPSET = 18
+PATCHES = ("pixel_values", "pixel_attention_mask", "spatial_shapes")
+"""Inputs of the image side; of models that read squares, the first alone."""
 
 
 class ImageSide(nn.Module):
-    """What the image processor gives [I, 3, S, S] -> vectors [I, E]."""
+    """What the image processor gives, pixels [I, 3, S, S] or patches [I, N, P] with a mask and shapes -> vectors
+    [I, E]."""
 
     def __init__(self, model: PretrainedModel) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, pixel_values: Tensor) -> Tensor:
+    def forward(self, pixel_values: Tensor, *patches: Tensor) -> Tensor:
         nothing = pixel_values.new_zeros(1, 1, 0)
-        images = Images(nothing, pixel_values.new_ones(1, 1).bool(), columns={"pixel_values": pixel_values})
+        columns = {"pixel_values": pixel_values, **dict(zip(PATCHES[1:], patches))}
+        images = Images(nothing, pixel_values.new_ones(1, 1).bool(), columns=columns)
         return self.model.encode_image(images).vectors
 
 
@@ -48,20 +53,19 @@ def export_hub_matcher(model: PretrainedModel, folder: Path) -> None:
     """Write the graphs, tokenizer, image processor and exported.json into a folder."""
     processor = needed_processor(model.reading, "This model")
     inputs = processor([np.full((64, 64, 3), 127, np.uint8)])
-    if set(inputs) != {"pixel_values"}:
-        raise InputError("This model reads images as patches of several sizes, which cannot be exported as one graph.")
     model.reading.save(folder, model.model.config)
     model = model.cpu().float().eval()
-    pixels = inputs["pixel_values"].repeat(2, 1, 1, 1)
-    _write(ImageSide(model), {"pixel_values": pixels}, folder / "image.onnx", {"pixel_values": {0: "images"}})
+    shown = {name: torch.cat([inputs[name], inputs[name]]) for name in PATCHES if name in inputs}
+    with traceable_positions(model.model.vision_model):
+        _write(ImageSide(model), shown, folder / "image.onnx", {name: {0: "images"} for name in shown})
     length = model.text_length if model.full_length else 7
     pieces = torch.full((2, length), model.reading.vocabulary.last[-1] if model.reading.vocabulary.last else 0)
     given = {"input_ids": pieces} | ({} if model.full_length else {"attention_mask": torch.ones_like(pieces)})
     free = {0: "texts"} if model.full_length else {0: "texts", 1: "pieces"}
     _write(TextSide(model), given, folder / "text.onnx", dict.fromkeys(given, free))
-    padding = {"padding": "max_length", "max_length": length} if model.full_length else {"padding": True}
-    scale = float(model.scale())
-    write_json(folder / "exported.json", {"width": model.width, "scale": scale, "tokenizer": padding})
+    padding = "max_length" if model.full_length else True
+    tokenizer = {"padding": padding, "truncation": True, "max_length": model.text_length}
+    write_json(folder / "exported.json", {"width": model.width, "scale": float(model.scale()), "tokenizer": tokenizer})
 
 
 def _write(side: nn.Module, inputs: dict[str, Tensor], path: Path, free: dict[str, dict[int, str]]) -> None:

@@ -101,6 +101,13 @@ def test_the_best_caption_alone_is_the_first_of_the_beam(light: LightCaptioner, 
     decode = light.run.vocabulary.decode
     assert [decode(row) for row in best.tokens] == [decode(row) for row in all_of_them.tokens[::3]]
     np.testing.assert_allclose(best.log_probability, all_of_them.log_probability[::3], atol=1e-5)
+    repeated = {name: np.repeat(value, 4, 0) for name, value in state.items()}
+    before = {name: value.copy() for name, value in repeated.items()}
+    kept = best_captions(light.captioner, repeated, 3)
+    assert all(np.array_equal(value, before[name]) for name, value in repeated.items())
+    changed = best_captions(light.captioner, repeated, 3, owned=True)  # images leave in another order
+    assert [decode(row) for row in changed.tokens] == [decode(row) for row in kept.tokens]
+    assert [decode(row) for row in kept.tokens[::4]] == [decode(row) for row in best.tokens]
 
 
 def test_captions_and_captions_apart_are_those_of_torch(
@@ -161,7 +168,7 @@ def test_nouns_are_lit_where_torch_lights_them(
             assert one is not None and other is not None and len(one.boxes) == 18 * 18
             assert one.words == other.words and one.nouns == other.nouns
             np.testing.assert_allclose(one.boxes, other.boxes, atol=1e-6)
-            np.testing.assert_allclose(one.weights, other.weights, atol=1e-4)
+            np.testing.assert_allclose(one.weights, other.weights, rtol=0.02, atol=1e-4)  # cells are kept as float16
 
 
 def test_many_batches_in_threads_give_the_captions_of_one(light: LightCaptioner, squares: list[np.ndarray]) -> None:

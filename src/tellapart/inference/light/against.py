@@ -14,7 +14,7 @@ from tellapart.images.sources import ImageInput, name_of
 from tellapart.inference.caption_settings import CaptionSettings
 from tellapart.inference.found_images import found_images, identity
 from tellapart.inference.generated import GUIDED_BEAM, GeneratedCaptions
-from tellapart.inference.judging import Surroundings, Vectors
+from tellapart.inference.judging import COMPARED, Vectors, surroundings
 from tellapart.inference.known_images import KnownImages, checked_for
 from tellapart.inference.light.extractor import LightExtractor
 from tellapart.inference.light.matching import LightMatcher
@@ -88,12 +88,14 @@ class LightNeighbourhood:
         if not len(places):
             return LightBatch([], None, faults)
         rows = self.rows[places]
-        found = self.others[nearest_vectors(self.vectors[rows], self.vectors[self.others], settings.neighbours)]
+        count = max(COMPARED, settings.neighbours) if self.judge.evidence is not None else settings.neighbours
+        found = self.others[nearest_vectors(self.vectors[rows], self.vectors[self.others], count)]
         used, nearest = np.unique(found, return_inverse=True)
-        around = Surroundings(Vectors(self.vectors[rows]), Vectors(self.vectors[used]), nearest.reshape(found.shape))
+        own, among = Vectors(self.vectors[rows]), Vectors(self.vectors[used])
+        around = surroundings(own, among, nearest.reshape(found.shape), settings.neighbours)
         cells = np.stack([self.cells[int(one)] for one in rows]).astype(np.float32)
         captions = captioner.generate_apart(cells, self.judge, around, settings.beam or GUIDED_BEAM, settings.weight)
-        names = [[self.names[one] for one in line] for line in found.tolist()]
+        names = [[self.names[one] for one in line] for line in found[:, : settings.neighbours].tolist()]
         return LightBatch(places.tolist(), captions, faults, names, cells)
 
     def _read(self, everything: list[ImageInput], extractor: LightExtractor, progress: Progress) -> None:

@@ -35,12 +35,14 @@ def best_captions(
     width: int = 3,
     max_words: int = 20,
     constraints: Constraints = UNCONSTRAINED,
+    owned: bool = False,
 ) -> Captions:
     """The likeliest caption that a beam finds of each image: row i is image i's.
 
     An image is finished when its likeliest caption is: a longer caption is never likelier than its beginning.
+    owned: the state may be changed, because nobody reads it afterwards.
     """
-    search = BeamSearch(captioner, state, width, constraints, best_only=True)
+    search = BeamSearch(captioner, state, width, constraints, best_only=True, owned=owned)
     found = _searched(search, max_words)
     return found.select(np.arange(search.images) * width)
 
@@ -66,9 +68,10 @@ class BeamSearch:
         constraints: Constraints,
         guide: np.ndarray | None = None,
         best_only: bool = False,
+        owned: bool = False,
     ) -> None:
         self.captioner, self.state, self.width, self.constraints = captioner, state, width, constraints
-        self.best_only = best_only
+        self.best_only, self.owned = best_only, owned
         self.images = len(next(iter(state.values())))
         self.rows = np.arange(self.images)  # images still in the batch
         # One beam per image at first, as all would be equal; `width` beams after the first word.
@@ -136,28 +139,37 @@ class BeamSearch:
         done = finished[:, 0] if self.best_only else finished.all(1)
         # Removing them one by one would cost more copying than it saves.
         if done.all() or done.sum() * 4 >= len(self.rows):
-            keep = self._store(done)
-            self.state = {n: v[~done] if n.startswith(SHARED) else v[parent[keep]] for n, v in state.items()}
-        else:
-            self.state = {n: v if n.startswith(SHARED) else v[parent] for n, v in state.items()}
+            kept = without(done)
+            parent = parent[self._store(done, kept)]
+            state = {n: self._moved(v, kept) if n.startswith(SHARED) else v for n, v in state.items()}
+            self.owned = True
+        self.state = {n: v if n.startswith(SHARED) else v[parent] for n, v in state.items()}
 
-    def _store(self, done: np.ndarray) -> np.ndarray:
-        """Keep the captions of finished images [I] as results; the beams of the others."""
-        every, keep = self._members(done), self._members(~done)
+    def _moved(self, cells: np.ndarray, kept: np.ndarray) -> np.ndarray:
+        """The rows `kept` of a state [I, ...]; one that is ours is changed in place, which moves few rows."""
+        if not self.owned:
+            return np.asarray(cells[kept])
+        moved = (kept != np.arange(len(kept))).nonzero()[0]
+        cells[moved] = cells[kept[moved]]
+        return cells[: len(kept)]
+
+    def _store(self, done: np.ndarray, kept: np.ndarray) -> np.ndarray:
+        """Keep the captions of finished images [I] as results; the beams of the images `kept`."""
+        every, keep = self._members(done.nonzero()[0]), self._members(kept)
         assert self.attention is not None
         self.finished.append((self.rows[done], self.prefix[every], self.total[done], self.attention[every]))
-        self.rows, self.total, self.prefix = self.rows[~done], self.total[~done], self.prefix[keep]
-        self.bonus, self.attention = self.bonus[~done], self.attention[keep]
-        self.guide = None if self.guide is None else self.guide[~done]
+        self.rows, self.total, self.prefix = self.rows[kept], self.total[kept], self.prefix[keep]
+        self.bonus, self.attention = self.bonus[kept], self.attention[keep]
+        self.guide = None if self.guide is None else self.guide[kept]
         return keep
 
     def _members(self, images: np.ndarray) -> np.ndarray:
-        return np.repeat(images, self.width).nonzero()[0]
+        return (images[:, None] * self.width + np.arange(self.width)).reshape(-1)
 
     def result(self, longest: int) -> Captions:
         """The captions of all images, at most `longest` tokens each, best first."""
         if len(self.rows):
-            self._store(np.ones(len(self.rows), bool))
+            self._store(np.ones(len(self.rows), bool), np.zeros(0, np.int64))
         tokens = np.zeros((self.images, self.width, longest), np.int64)
         total = np.zeros((self.images, self.width), np.float32)
         regions = self.finished[0][3].shape[-1] if self.finished else 0
@@ -177,6 +189,18 @@ class BeamSearch:
             total.reshape(-1),
             attention.reshape(-1, longest, regions)[:, :used],
         )
+
+
+def without(done: np.ndarray) -> np.ndarray:
+    """Images that are not done [I], in an order in which few change places: the last ones fill the gaps.
+
+    >>> without(np.asarray([False, True, False, True, False, False])).tolist()
+    [0, 5, 2, 4]
+    """
+    left = int((~done).sum())
+    order = np.arange(left)
+    order[done[:left]] = ((~done[left:]).nonzero()[0] + left)[::-1]
+    return order
 
 
 def _best(rank: np.ndarray, count: int) -> np.ndarray:

@@ -135,7 +135,7 @@ class LightCaptioner:
 
     def generate(self, cells: np.ndarray, beam: int = BEAM) -> GeneratedCaptions:
         """The likeliest caption of each image [I, R, D], by beam search."""
-        best = ExportedSearches(self.captioner, self.run.vocabulary, cells, beam).plain()
+        best = ExportedSearches(self.captioner, self.run.vocabulary, cells, beam).plain(last=True)
         texts = [self.run.vocabulary.decode(row) for row in best.tokens.tolist()]
         return GeneratedCaptions(texts, best, best.log_probability.tolist())
 

@@ -23,7 +23,7 @@ from tellapart.images.opening import UnreadableImage, why_unreadable
 from tellapart.images.reading import read_squashed
 from tellapart.images.sources import ImageInput, ImageSource, as_source
 from tellapart.inference.light.exported_run import ExportedRun
-from tellapart.inference.light.sessions import Session, graph_path
+from tellapart.inference.light.sessions import Session, as_half, graph_path
 
 UNIT = 4
 """Images that a worker takes through the backbone together: their activations fit into a core's cache."""
@@ -86,8 +86,7 @@ class LightExtractor:
 
     def cells(self, pixels: np.ndarray) -> np.ndarray:
         """Cells [I, R, D] of squares [I, S, S, 3], rounded to float16 as features on disk are."""
-        found = self.backbone(pixels=pixels)["cells"]
-        return found.astype(np.float16).astype(np.float32)
+        return as_half(self.backbone(pixels=pixels)["cells"])
 
     def _unit(self, places: list[int], sources: list[ImageSource]) -> LightExtracted:
         squares: list[np.ndarray] = []

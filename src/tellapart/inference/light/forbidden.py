@@ -15,7 +15,7 @@ def is_forbidden(words: np.ndarray, prefix: np.ndarray, constraints: Constraints
     >>> is_forbidden(np.asarray([[1, 6, 7, END]]), after, Constraints(no_repeat=2, bad_endings=(5,))).tolist()
     [[True, True, False, True]]
     """
-    found = np.isin(words, NEVER_GENERATED)
+    found = np.isin(words, NEVER_GENERATED, kind="table")
     length, read = constraints.no_repeat, prefix.shape[1]
     if length > 0 and read >= length:
         runs = np.lib.stride_tricks.sliding_window_view(prefix, length, axis=1)  # [N, t - length + 1, length]
@@ -23,5 +23,5 @@ def is_forbidden(words: np.ndarray, prefix: np.ndarray, constraints: Constraints
         completing = np.where(again, runs[:, :, -1], -1)
         found |= (words[:, :, None] == completing[:, None]).any(-1)
     if constraints.bad_endings and read > 0:
-        found |= (words == END) & np.isin(prefix[:, -1:], constraints.bad_endings)
+        found |= (words == END) & np.isin(prefix[:, -1:], constraints.bad_endings, kind="table")
     return found

@@ -34,12 +34,12 @@ class ExportedSearches:
         """The captioner's words."""
         return self._vocabulary
 
-    def plain(self) -> Captions:
-        """The likeliest caption of each image."""
+    def plain(self, last: bool = False) -> Captions:
+        """The likeliest caption of each image. last: no other search follows, so that what was read may be lost."""
         constraints = Constraints(bad_endings=self.endings)
         return joined(
             [
-                best_captions(self.captioner, self._at(rows), self.beam, MAX_WORDS, constraints)
+                best_captions(self.captioner, self._at(rows), self.beam, MAX_WORDS, constraints, last)
                 for rows in _pieces(np.arange(self.images))
             ]
         )

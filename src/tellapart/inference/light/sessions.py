@@ -13,11 +13,12 @@ from tellapart.core.errors import InputError
 from tellapart.core.explained import explained
 from tellapart.runs.graph_names import graph_path
 
-__all__ = ["Session", "chosen_precision", "exact_products", "graph_path"]
+__all__ = ["Session", "as_half", "chosen_precision", "exact_products", "graph_path"]
 
 PRECISIONS = ("auto", "float32", "int8")
 CHECK = Path(__file__).with_name("int8-check.onnx")
 """Multiplies the largest numbers of 8 bits: processors without the right instructions clip the sum."""
+HALF = Path(__file__).with_name("half.onnx")
 
 
 class Session:
@@ -52,6 +53,16 @@ def exact_products() -> bool:
     """Whether this processor multiplies numbers of 8 bits without clipping: x86 needs VNNI for it."""
     found = Session(CHECK)(numbers=np.full((1, 64), 255, np.uint8))["product"]
     return bool((found == 255 * 127 * 64).all())
+
+
+def as_half(numbers: np.ndarray) -> np.ndarray:
+    """Numbers [I, R, D] of float32, rounded to float16 and back."""
+    return _half()(numbers=numbers)["rounded"]
+
+
+@functools.cache
+def _half() -> Session:
+    return Session(HALF)
 
 
 def onnxruntime() -> Any:
