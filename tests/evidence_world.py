@@ -19,9 +19,11 @@ def evidence(object_threshold: float = 0.5) -> WordEvidence:
         "none", WORDS, np.eye(4, dtype=np.float32), image_mean=np.zeros(4, np.float32),
         image_covariance=np.eye(4, dtype=np.float32) / 4,
         log_rate=np.asarray([-1.0, -2.0, -3.0, -4.0], np.float32),
+        detectors=2 * np.eye(4, dtype=np.float32), log_named=np.asarray([-1.0, -2.0, -3.0, -4.0], np.float32),
         truth=Logistic(TRUTH_FEATURES, (2.0, 0.0, 0.0, 0.0, 0.0), -1.0),
         confidence=Logistic(CONFIDENCE_FEATURES, (1.0, 0.0, 0.0, 0.0, 0.0), 0.0),
-        settings={"word": 0.5, "object": object_threshold, "sure": 0.5},
+        settings={"word": 0.5, "object": object_threshold, "sure": 0.5, "sure_against": 0.5, "softness": 0.6,
+                  "agreement": 1.8, "truth": 0.8, "fluency": 0.6},
     )  # fmt: skip
 
 

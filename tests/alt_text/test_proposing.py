@@ -344,3 +344,11 @@ def test_a_reviewed_text_that_is_too_long_is_reported(site: Path, capsys: pytest
     (site / "long.json").write_text(json.dumps(rows))
     assert main(["alt-text", str(site), "--reviewed", str(site / "long.json"), "--write", "--quiet"]) == 0
     assert "126 characters" in capsys.readouterr().err and "alt" not in (site / "index.html").read_text()
+
+
+def test_the_verb_names_its_option_for_images_outside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Image.new("RGB", (80, 80)).save(tmp_path / "outside.png")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "a.html").write_text('<img src="../outside.png">')
+    verb.alt_text(verb.AltTextOptions((tmp_path / "site",)))
+    assert "give a folder around both as --root" in capsys.readouterr().err

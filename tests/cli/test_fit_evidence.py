@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tellapart.cli.fit_choice import ChoiceOptions
+from tellapart.cli.fit_choice import fit as fit_choice
 from tellapart.cli.fit_evidence import FitOptions, fit
 from tellapart.core.errors import InputError
+from tellapart.inference.fit_choice import RANGES
 from tellapart.inference.fit_evidence import LEAST_COUNT
 from tellapart.inference.strange_images import SIDE, strange_images
 from tellapart.inference.word_evidence import read_evidence
@@ -32,6 +35,26 @@ def test_fit_from_a_pack(photo_world: Path, tmp_path: Path, monkeypatch: pytest.
     assert found is not None and found.against is None
     with pytest.raises(InputError, match="nothing in the split"):
         fit(FitOptions(photo_world / "pack", tmp_path, "nonsense", str(photo_world / "aa"), str(photo_world / "find")))
+
+
+def test_weights_of_the_choice_are_fitted_from_a_pack(
+    photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They replace those of the evidence; the rest of it stays but for the calibration of the chosen captions."""
+    monkeypatch.setattr("tellapart.inference.fit_evidence.LEAST_COUNT", 2)
+    captioner, matcher = str(photo_world / "aa"), str(photo_world / "find")
+    given = tmp_path / "given"
+    fit(FitOptions(photo_world / "pack", given, "train", captioner, matcher, strange=4, beam=3, against=0))
+    options = ChoiceOptions(photo_world / "pack", matcher, tmp_path / "fitted", given, "train", 6)
+    options = replace(options, captioner=captioner, chooser=matcher)
+    fit_choice(options)
+    old, new = (read_evidence(folder, fingerprint(photo_world / "find")) for folder in (given, tmp_path / "fitted"))
+    assert old is not None and new is not None and old.against is None and new.against is not None
+    for name, (low, high) in RANGES.items():
+        assert low <= new.settings[name] <= high and new.settings[name] != old.settings[name]
+    assert new.settings["sure"] == old.settings["sure"] and new.truth == old.truth and new.plain == old.plain
+    with pytest.raises(InputError, match=r"cli\.fit_evidence"):
+        fit_choice(replace(options, evidence=tmp_path / "none"))
 
 
 def test_strange_images_are_drawn_the_same_again() -> None:

@@ -8,14 +8,17 @@ import pytest
 
 from evidence_world import WORDS, VectorJudge, evidence
 from tellapart.core.files import read_json, write_json
-from tellapart.inference.confidence import against_look_alikes, confidence_features, confidences
+from tellapart.inference.confidence import calibrated, confidence_features, confidences
 from tellapart.inference.fit_evidence import (
+    LEAST_SURE,
     Examples,
     confidence_examples,
-    fit_against,
+    fit_calibration,
     fit_confidence,
     fit_truth,
     is_true,
+    with_against,
+    with_thresholds,
 )
 from tellapart.inference.generated import GeneratedCaptions, with_confidence
 from tellapart.inference.judging import Vectors
@@ -39,8 +42,8 @@ def test_truth_rises_with_evidence() -> None:
     given = examples()
     proposed = [[*given.captions[row : row + 1], "a dog", "a sofa"] for row in range(len(given.captions))]
     fitted = fit_truth(evidence(), given.vectors, proposed, given.references)
-    low, high = fitted.probabilities(np.asarray([[-1.0] * 4, [2.0] * 4]))
-    assert bool((high > 0.9).all()) and bool((low < 0.1).all())
+    shown = fitted.probabilities(np.eye(4))
+    assert bool((shown.diagonal() > 0.9).all()) and bool((shown[~np.eye(4, dtype=bool)] < 0.1).all())
 
 
 def test_captions_of_other_images_are_untrue() -> None:
@@ -81,12 +84,14 @@ def test_captions_against_look_alikes_are_calibrated_apart(tmp_path: Path) -> No
     """Of those with confidence 0.5, 80% are true; of those with 0.2, half. Without a calibration nothing changes."""
     found = [0.5] * 100 + [0.2] * 100
     labels = [True] * 80 + [False] * 20 + [True] * 50 + [False] * 50
-    known = fit_against(evidence(), found, labels)
-    assert against_look_alikes(known, [0.5, 0.2]) == pytest.approx([0.8, 0.5], abs=0.01)
-    assert against_look_alikes(evidence(), [0.5, 0.2]) == [0.5, 0.2]
+    known = replace(evidence(), against=fit_calibration(found, labels))
+    assert calibrated(known, [0.5, 0.2], against=True) == pytest.approx([0.8, 0.5], abs=0.01)
+    assert calibrated(known, [0.5, 0.2]) == [0.5, 0.2] == calibrated(evidence(), [0.5, 0.2], against=True)
+    both = replace(known, plain=fit_calibration(found, [not label for label in labels]))
+    assert calibrated(both, [0.5, 0.2]) == pytest.approx([0.2, 0.5], abs=0.01)
     known.save(tmp_path)
     again = read_evidence(tmp_path, "none")
-    assert again is not None and again.against == known.against
+    assert again is not None and again.against == known.against and again.plain is None
     about = read_json(tmp_path / "evidence.json")
     del about["against"]  # as the first version wrote it
     write_json(tmp_path / "evidence.json", about)
@@ -104,3 +109,27 @@ def test_captions_against_look_alikes_have_a_threshold_of_their_own() -> None:
     plain, against = (with_confidence(captions, judge, Vectors(image), chosen) for chosen in (False, True))
     assert plain.confidence == pytest.approx([0.6], abs=0.01) and plain.sure == [True]
     assert against.confidence == pytest.approx([0.5]) and against.sure == [False]
+
+
+def test_thresholds_lie_above_images_without_a_scene() -> None:
+    """Confidence 0.9 for all strange captions: "sure" starts above; with none so high, at the least threshold."""
+    known = replace(evidence(), confidence=Logistic(evidence().confidence.features, (0.0,) * 5, float(np.log(9))))
+    given = examples(20)
+    found = with_thresholds(known, JUDGE, given)  # type: ignore[arg-type]
+    assert found.settings["sure"] == found.settings["sure_against"] == pytest.approx(0.9, abs=0.011)
+    low = replace(known, confidence=Logistic(known.confidence.features, (0.0,) * 5, -3.0))
+    low = replace(low, against=fit_calibration([0.5] * 50 + [0.05] * 50, [True] * 50 + [True] * 45 + [False] * 5))
+    found = with_thresholds(low, JUDGE, given)  # type: ignore[arg-type]
+    assert found.settings["sure"] == LEAST_SURE < 0.85 < found.settings["sure_against"]
+    assert found.settings["object"] == known.settings["object"]
+
+
+def test_the_threshold_moves_with_its_calibration() -> None:
+    """Log-odds of 2 became 0.5 * 2 and now become 0.25 * 2 + 1: the threshold rises from 0.731 to 0.82."""
+    known = replace(evidence(), plain=Logistic(("log_odds",), (0.5,), 0.0))
+    known = replace(known, settings={**known.settings, "sure_against": float(1 / (1 + np.exp(-1)))})
+    moved = with_against(known, Logistic(("log_odds",), (0.25,), 1.0))
+    assert moved.against == Logistic(("log_odds",), (0.25,), 1.0)
+    assert moved.settings == {**known.settings, "sure_against": 0.82}  # 1 / (1 + exp(-1.5)) = 0.8176
+    assert with_against(moved, moved.against).settings == moved.settings
+    assert with_against(moved, Logistic(("log_odds",), (0.25,), -3.0)).settings["sure_against"] == LEAST_SURE

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,7 @@ from tellapart.inference.judging import Surroundings, Vectors
 from tellapart.inference.light.decoded import Captions
 from tellapart.inference.proposals import Proposals, join_proposals
 from tellapart.inference.telling_apart import (
-    AGREEMENT,
-    FLUENCY,
-    SOFTNESS,
     STRENGTH,
-    TRUTH,
     UNSUPPORTED,
     choose,
     confusion,
@@ -50,8 +47,8 @@ def test_z_against_a_loop() -> None:
     words = word_evidence.unit(random.normal(size=(4, 4)))
     centred = images - images.mean(0)
     found = WordEvidence(
-        "none", WORDS, words, images.mean(0), centred.T @ centred / 50, np.zeros(4), truth=evidence().truth,
-        confidence=evidence().confidence, settings={},
+        "none", WORDS, words, images.mean(0), centred.T @ centred / 50, np.zeros(4), np.eye(4), np.zeros(4),
+        truth=evidence().truth, confidence=evidence().confidence, settings={},
     )  # fmt: skip
     for word in range(4):
         cosines = [float(image @ words[word]) for image in images]
@@ -67,8 +64,8 @@ def test_truth_has_separate_slopes_for_objects() -> None:
     """dog, sofa and zebra are objects of COCO's 80 (sofa as a synonym); red is none."""
     known = evidence()
     assert known.is_object.tolist() == [1, 1, 0, 1]
-    values = truth_features(np.asarray([2.0, 3.0]), known.log_rate[[0, 2]], known.is_object[[0, 2]])
-    assert values.tolist() == [[2, -1, 1, 2, -1], [3, -3, 0, 0, 0]]
+    values = truth_features(np.asarray([2.0, 3.0]), known.log_named[[0, 2]], known.is_object[[0, 2]])
+    assert values.tolist() == [[2, -1, 1, 2, -2], [3, -3, 0, 0, -9]]
 
 
 def test_the_guide_prefers_what_the_neighbours_lack() -> None:
@@ -113,7 +110,8 @@ def test_the_choice_is_true_distinct_and_fluent() -> None:
 @pytest.mark.parametrize("with_evidence", [True, False])
 def test_value_against_a_loop(with_evidence: bool) -> None:
     known, own, other = evidence(), unit(0.6, 0.5, 0.4, 0.3), unit(0.65, 0.3, 0.2, 0.3)
-    known = WordEvidence(**{**vars(known), "settings": {"word": -1.0, "object": -1.0, "sure": 0.5}})
+    known = replace(known, settings={**known.settings, "word": -1.0, "object": -1.0})
+    weights = known.settings
     around = Surroundings(Vectors(own), Vectors(other), np.asarray([[0]]))
     captions = [("a dog", -1.0), ("a dog on a red sofa", -6.0), ("a red zebra", -9.0)]
     typical = ["a dog", "a sofa", "a red sofa"]
@@ -123,13 +121,13 @@ def test_value_against_a_loop(with_evidence: bool) -> None:
         for text, chance in captions:
             vector = judge.caption_vectors([text])
             mine, theirs = (10 * float((image @ vector.T)[0, 0]) for image in (own, other))
-            found = -math.log1p(math.exp((SOFTNESS if with_evidence else 1) * (theirs - mine)))
+            found = -math.log1p(math.exp((weights["softness"] if with_evidence else 1) * (theirs - mine)))
             likely = chance / (len(text.split()) + 1)
             if with_evidence:
                 named = [WORDS.index(word) for word in text.split() if word in WORDS]
                 support = np.mean([-math.log1p(math.exp(1 - 4 * float(own[0, word]))) for word in named])
                 (agreed,) = agreements([text], typical, {"dog": 1.0, "sofa": 2.0, "red": 3.0, "zebra": 4.0})
-                likely = AGREEMENT * agreed + TRUTH * support + FLUENCY * likely
+                likely = weights["agreement"] * agreed + weights["truth"] * support + weights["fluency"] * likely
             values.append(weight * found + (1 - weight) * likely)
         chosen = choose(given, judge, around, weight, known if with_evidence else None, [typical])
         assert int(chosen.chosen[0]) == int(np.argmax(values))
@@ -175,6 +173,16 @@ def test_the_plain_caption_when_nothing_true_sets_apart() -> None:
     )
 
 
+def test_a_caption_that_sets_apart_from_more_neighbours_is_chosen_though_not_from_all() -> None:
+    """The plain caption fits both neighbours as well; "sofa" sets the image apart from the first, not from the copy."""
+    known, own = evidence(), unit(0.7, 0.7, 0, 0)
+    around = Surroundings(Vectors(own), Vectors(np.concatenate([unit(1, 0, 0, 0), own])), np.asarray([[0, 1]]))
+    given = proposals([("a dog", -2.0), ("a dog on a sofa", -3.0)])
+    choice = choose(given, VectorJudge(), around, 0.5, known, [["a dog on a sofa"]])
+    assert choice.chosen.tolist() == [1] and choice.distinct.tolist() == [False]
+    assert choice.confused.tolist() == [[False, True]]
+
+
 def test_an_unsupported_plain_caption_still_competes() -> None:
     """It stays where a supported one is much less likely, and goes where that one is as likely."""
     known, own, other = evidence(), unit(0.7, 0.7, 0.1, 0), unit(0, 0, 1, 0.2)
@@ -201,9 +209,11 @@ def test_differing_words_name_the_neighbours_that_show_less() -> None:
 
 
 def test_stored_evidence_is_read_for_its_matcher_alone(tmp_path: Path) -> None:
-    known = evidence()
+    columns = np.arange(16, dtype=np.float32).reshape(4, 4).T  # as `fit_detectors` returns them, transposed in memory
+    known = replace(evidence(), detectors=columns)
     known.save(tmp_path)
     again = read_evidence(tmp_path, "none")
     assert again is not None and again.words == WORDS and again.settings == known.settings
+    assert again.detectors.tolist() == columns.tolist()
     np.testing.assert_allclose(again.z(unit(1, 2, 3, 4)), known.z(unit(1, 2, 3, 4)), atol=1e-2, rtol=1e-2)
     assert read_evidence(tmp_path, "another") is None and read_evidence(tmp_path / "empty", "none") is None

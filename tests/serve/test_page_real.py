@@ -87,6 +87,7 @@ def save(page: Page, file: Path) -> None:
     page.wait(lambda: page.run("return [...document.images].every((one) => one.complete || one.loading === 'lazy')"))
     time.sleep(0.5)  # the fading of the attention
     with Image.open(io.BytesIO(page.browser.get_screenshot_as_png())) as shot:
+        assert len(shot.getcolors(shot.width * shot.height) or ()) > 100, f"{file}: the page is empty"
         shot.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
     assert file.stat().st_size < 300_000
     assert file.stat().st_size < 300_000

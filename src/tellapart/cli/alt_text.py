@@ -19,6 +19,7 @@ from tellapart.alt_text.pages import Page, find_pages, read_page
 from tellapart.alt_text.proposal import Proposal
 from tellapart.alt_text.propose import CONFIDENCE, Proposer, Replaced
 from tellapart.alt_text.reviewed import COLUMNS, Reviewed, read_reviewed
+from tellapart.cli.errors import for_command_line, option_names
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_path
 from tellapart.core.progress import Progress
@@ -133,7 +134,8 @@ def _summary(options: AltTextOptions, result: AltTexts) -> Iterator[str]:
     if not options.quiet and not options.json:
         for_review = [one for one in result.proposals if one.status in ("review", "skipped")]
         for one in for_review[:SHOWN]:
-            yield f"{one.page}:{one.line}: {one.image}: {one.alt or 'no text'} ({one.note})"
+            note = for_command_line(InputError(one.note), option_names(AltTextOptions))
+            yield f"{one.page}:{one.line}: {one.image}: {one.alt or 'no text'} ({note})"
         if len(for_review) > SHOWN:
             yield f"… and {len(for_review) - SHOWN} more; --csv FILE has all."
     verb = "changed" if options.write else "to change"

@@ -60,6 +60,8 @@ class CaptionOptions:
     """cpu, cuda, …; auto uses an accelerator if there is one."""
     precision: Precision = "auto"
     """float32, int8 (exported models), bfloat16 (others), or auto: the fastest that loses little."""
+    compile: bool = False
+    """Compile a model of transformers (torch.compile): a minute at the start, which pays for many photos."""
     quiet: bool = False
     """No progress bar."""
 
@@ -88,7 +90,9 @@ def caption(options: CaptionOptions) -> Captions:
         batch_size=options.batch,
         progress=not options.quiet,
     )
-    captioner = load_captioner(options.captioner, options.device, options.workers, options.precision)
+    captioner = load_captioner(
+        options.captioner, options.device, options.workers, options.precision, compile=options.compile
+    )
     stream = captioner.stream(found.photos, settings)
     captions: list[CaptionedPhoto] = []
     skipped = list(found.faults)

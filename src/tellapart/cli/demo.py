@@ -73,7 +73,7 @@ def photos_demo(out: Path) -> str | None:
     print("\nReal photos, captioned by the bundled captioner:")
     for photo, caption in zip(photos, sample_captions(photos)):
         print(f"  {photo.name.partition('.')[0]:16} {caption}" + (" (not sure)" if caption.sure is False else ""))
-    index(IndexOptions((folder,), str(index_), progress=False))
+    index(IndexOptions((str(folder),), str(index_), progress=False))
     page = ServeOptions(str(index_))
     address = f"http://{page.host}:{page.port}/"
     print(f"\nTo search them in the browser: `{_command()} serve {index_}`, then open {address}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +22,16 @@ from tellapart.inference.captioning import PhotoCaptioner, load_captioner
 from tellapart.inference.feature_spec import serves
 from tellapart.inference.fit_evidence import (
     Examples,
-    fit_against,
+    fit_calibration,
     fit_confidence,
+    fit_plain,
     fit_truth,
     is_true,
+    with_thresholds,
     word_statistics,
 )
 from tellapart.inference.judge import Judge, open_judge
-from tellapart.inference.judging import Surroundings
+from tellapart.inference.judging import COMPARED, surroundings
 from tellapart.inference.light.neighbours import nearest_vectors
 from tellapart.inference.strange_images import strange_images
 from tellapart.inference.word_evidence import WordEvidence
@@ -49,13 +52,15 @@ class FitOptions:
     matcher: str = "bundled:matcher"
     """A matcher's run, with one vector per image, that reads the captioner's features."""
     images: int = 1600
-    """How many images to use at most."""
+    """How many images to caption at most."""
+    others: int = 3400
+    """How many further images of the split to fit word detectors on at most; without any, those that are captioned."""
     strange: int = 120
     """How many of them also give an enlarged detail, and how many patterns are drawn."""
     beam: int = 10
     """Captions per image whose words are examples of true and untrue ones."""
     against: int = 400
-    """How many of the images are captioned against all of them, to calibrate the confidence of `caption --against`; 0
+    """How many of the images are captioned against all others, to calibrate the confidence of `caption --against`; 0
     for no separate calibration."""
 
 
@@ -64,42 +69,62 @@ def fit(options: FitOptions) -> None:
     pack, captioner, judge = Pack(options.data), load_captioner(options.captioner), open_judge(options.matcher)
     if not judge.has_vectors or not serves(captioner.generator.spec, judge.spec):
         raise InputError(f"{options.matcher} must have one vector per image and read the captioner's features.")
-    rows = pack.split(options.split).images[: options.images].tolist()
-    references = [[" ".join(pack.captions[caption].words) for caption in pack.captions_of[row]] for row in rows]
+    chosen = pack.split(options.split).images[: options.images + options.others].tolist()
+    rows, further = chosen[: options.images], chosen[options.images :]
+    references = _references(pack, rows)
     training = pack.split("train")
     counts = Counter(word for row in training.captions.tolist() for word in pack.captions[row].words)
     known = {word: count for word, count in counts.items() if word in captioner.generator.run.vocabulary.ids}
-    vectors, captions, proposed, chance = _described(
-        captioner, judge, [pack.image_path(row) for row in rows], options.beam
-    )
-    evidence = word_statistics(judge, known, len(training.images), vectors)
+    paths: list[ImageInput] = [pack.image_path(row) for row in rows]
+    vectors, captions, proposed, chance = _described(captioner, judge, paths, options.beam)
+    seen = _vectors(captioner, judge, [pack.image_path(row) for row in further]) if further else vectors
+    evidence = word_statistics(judge, known, len(training.images), seen, _references(pack, further or rows))
     evidence = fit_truth(evidence, vectors, proposed, references)
     photos = [open_image(pack.image_path(row)) for row in rows[: options.strange]]
-    seen = _described(captioner, judge, list(strange_images(photos, options.strange)), options.beam)
-    strange = Examples(seen[0], [[] for _ in seen[1]], seen[1], seen[3])
-    evidence = fit_confidence(evidence, judge, Examples(vectors, references, captions, chance), strange)
+    strange = _strange(_described(captioner, judge, list(strange_images(photos, options.strange)), options.beam))
+    examples = Examples(vectors, references, captions, chance)
+    evidence = fit_plain(fit_confidence(evidence, judge, examples, strange), judge, examples)
     if options.against:
-        paths: list[ImageInput] = [pack.image_path(row) for row in rows[: options.against]]
-        texts, found = _against(captioner, judge, evidence, paths, vectors)
-        evidence = fit_against(evidence, found, [is_true(text, said) for text, said in zip(texts, references)])
+        album = np.concatenate([vectors, seen]) if further else vectors
+        texts, found = _against(captioner, judge, evidence, paths[: options.against], album)
+        true = [is_true(text, said) for text, said in zip(texts, references)]
+        evidence = replace(evidence, against=fit_calibration(found, true))
+    evidence = with_thresholds(evidence, judge, strange)
     evidence.save(options.out)
-    print(f"{options.out}: {len(evidence.words)} words, fitted on {len(rows)} images")
+    print(f"{options.out}: {len(evidence.words)} words, fitted on {len(chosen)} images; {dict(evidence.settings)}")
+
+
+def _references(pack: Pack, rows: Sequence[int]) -> list[list[str]]:
+    return [[" ".join(pack.captions[caption].words) for caption in pack.captions_of[row]] for row in rows]
+
+
+def _strange(described: tuple[np.ndarray, list[str], list[list[str]], np.ndarray]) -> Examples:
+    vectors, captions, _, chance = described
+    return Examples(vectors, [[] for _ in captions], captions, chance)
+
+
+@torch.inference_mode()
+def _vectors(captioner: PhotoCaptioner, judge: Judge, images: list[ImageInput]) -> np.ndarray:
+    """Vectors of images [N, E]."""
+    parts = [judge.image_vectors(judge.encode_images(one.images)) for one in captioner.extractor.extract(images)]
+    return np.concatenate(parts)
 
 
 @torch.inference_mode()
 def _against(
     captioner: PhotoCaptioner, judge: Judge, evidence: WordEvidence, images: list[ImageInput], vectors: np.ndarray
 ) -> tuple[list[str], list[float]]:
-    """Captions of images against all that have vectors [N, E], with their confidences as plain captions."""
-    judge.evidence = evidence
+    """Captions of the images, whose vectors [N, E] come first, against all; confidences that are not calibrated."""
+    judge.evidence = replace(evidence, plain=None, against=None)
     texts: list[str] = []
     found: list[float] = []
     for extracted in captioner.extractor.extract(images):
         own = vectors[extracted.places]
-        around = Surroundings(
+        around = surroundings(
             Encoded(torch.from_numpy(own)),
             Encoded(torch.from_numpy(vectors)),
-            nearest_vectors(own, vectors, NEIGHBOURS),
+            nearest_vectors(own, vectors, COMPARED),
+            NEIGHBOURS,
         )
         captions = captioner.generator.generate_apart(extracted.images, judge, around)
         texts += captions.texts

@@ -16,7 +16,7 @@ from tellapart.inference.feature_extractor import Extracted, FeatureExtractor
 from tellapart.inference.found_images import found_images, identity
 from tellapart.inference.judge import Judge
 from tellapart.inference.judged_images import JudgedImages
-from tellapart.inference.judging import Surroundings
+from tellapart.inference.judging import COMPARED, surroundings
 from tellapart.inference.known_images import KnownImages, checked_for
 from tellapart.inference.neighbours import KeptInputs, NeighbourFinder, numbered, stored_features
 from tellapart.inference.own_extractor import OwnExtractor
@@ -98,15 +98,18 @@ class Neighbourhood:
                 yield CaptionedBatch([], None, None, faults)
                 continue
             rows = self.rows[places]
-            found = self.known.around(rows, self.others, neighbours)  # [I, M]
+            wide = self.judge is not None and self.judge.evidence is not None
+            count = max(COMPARED, neighbours) if wide else neighbours
+            found = self.known.around(rows, self.others, count)  # [I, M + L]
             used, nearest = numbered(found)
             nearest, images = nearest.to(self.known.device), self.features.images(rows)
             if self.judge is None or self.judged is None:
                 captions = generator.generate_distinctive(images, self.features.images(used), nearest, beam, weight)
             else:
-                around = Surroundings(self.judged.encoded(rows), self.judged.encoded(used), nearest.cpu().numpy())
+                own, among = self.judged.encoded(rows), self.judged.encoded(used)
+                around = surroundings(own, among, nearest.cpu().numpy(), neighbours)
                 captions = generator.generate_apart(images, self.judge, around, beam, weight)
-            names = [[self.names[row] for row in line] for line in found.tolist()]
+            names = [[self.names[row] for row in line] for line in found[:, :neighbours].tolist()]
             yield CaptionedBatch(places.tolist(), images, captions, faults, names)
 
     def _add_known(self, places: list[int], known: KnownImages) -> None:

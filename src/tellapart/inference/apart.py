@@ -5,6 +5,7 @@ The same for every captioner and matcher: they give `Captions` and scores as arr
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from tellapart.inference.generated import GeneratedCaptions, new_words, with_confidence
 from tellapart.inference.judging import Judging, Surroundings
 from tellapart.inference.light.decoded import Captions
-from tellapart.inference.proposals import join_proposals
+from tellapart.inference.proposals import Proposals, join_proposals
 from tellapart.inference.telling_apart import Choice, choose, confusion, differing_words, guide
 from tellapart.text.vocabulary import Vocabulary
 
@@ -62,10 +63,18 @@ def captions_apart(
     return with_confidence(generated, judge, around.own, against=True)
 
 
-def _searched(
-    searches: Searches, judge: Judging, around: Surroundings, beam: int, weight: float
-) -> tuple[Captions, Captions, Choice]:
-    """The plain captions, the chosen ones, and the choice."""
+@dataclass(frozen=True)
+class Proposed:
+    """What searches found for some images."""
+
+    plain: Captions  # [I]
+    proposals: Proposals  # K per image, the plain caption first
+    typical: list[list[str]]
+    """Captions of each image that a free search finds."""
+
+
+def propose(searches: Searches, judge: Judging, around: Surroundings, beam: int) -> Proposed:
+    """Captions to choose from: the plain ones, those of a free search, and those of a guided one."""
     evidence, plain, vocabulary = judge.evidence, searches.plain(), searches.vocabulary
     rows = np.arange(len(plain))
     free = searches.guided(rows, None, beam)
@@ -75,6 +84,13 @@ def _searched(
     if evidence is not None:
         shares = confusion(judge, [vocabulary.decode(row) for row in plain.tokens.tolist()], around)
         parts.append(searches.guided(rows, guide(evidence, judge, around, vocabulary, shares), beam))
-    proposals = join_proposals(parts, len(rows), vocabulary)
-    choice = choose(proposals, judge, around, weight, evidence, typical)
-    return plain, proposals.select(choice.chosen), choice
+    return Proposed(plain, join_proposals(parts, len(rows), vocabulary), typical)
+
+
+def _searched(
+    searches: Searches, judge: Judging, around: Surroundings, beam: int, weight: float
+) -> tuple[Captions, Captions, Choice]:
+    """The plain captions, the chosen ones, and the choice."""
+    found = propose(searches, judge, around, beam)
+    choice = choose(found.proposals, judge, around, weight, judge.evidence, found.typical)
+    return found.plain, found.proposals.select(choice.chosen), choice

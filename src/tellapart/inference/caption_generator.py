@@ -13,7 +13,7 @@ from tellapart.core.errors import InputError, Step
 from tellapart.core.precision import fast_products
 from tellapart.core.protocols import Captioner
 from tellapart.core.types import Images, State
-from tellapart.inference.apart import captions_apart
+from tellapart.inference.apart import Searches, captions_apart
 from tellapart.inference.attention import attends
 from tellapart.inference.caption_settings import NEIGHBOURS
 from tellapart.inference.distinctive import distinctive_captions
@@ -105,7 +105,11 @@ class CaptionGenerator:
         self, images: Images, judge: Judge, around: Surroundings, beam: int = GUIDED_BEAM, weight: float = 0.5
     ) -> GeneratedCaptions:
         """True captions that tell each image apart from its neighbours, scored by a judge (see `telling_apart`)."""
-        return captions_apart(_Searches(self, images), judge, around, beam or GUIDED_BEAM, weight)
+        return captions_apart(self.searches(images), judge, around, beam or GUIDED_BEAM, weight)
+
+    def searches(self, images: Images) -> Searches:
+        """Searches for captions of some images, from one start of the captioner."""
+        return _Searches(self, images)
 
     def plain(self, images: Images, beam: int = BEAM, state: State | None = None) -> Decoded:
         """The likeliest caption of each image, by beam search; state: the captioner's, if it has started."""

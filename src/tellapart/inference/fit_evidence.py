@@ -1,23 +1,25 @@
 """Fits `WordEvidence` for a matcher on images with references that neither model was trained on.
 
-Three parts: the statistics of image vectors, the probability that people name a word, and the probability that a
-caption is true. A word counts as true if a reference has it or a synonym; a caption counts as true if references name
-all of its objects (of COCO's 80), and at least half of its content words. Captions of other images are examples of
-untrue ones.
+Three parts: the statistics of image vectors with a detector per word, the probability that people name a word, and the
+probability that a caption is true. A word counts as true if a reference has it or a synonym; a caption counts as true
+if references name all of its objects (of COCO's 80), and at least half of its content words. Captions of other images
+are examples of untrue ones.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tellapart.inference.confidence import LEAST, confidence_features
+from tellapart.inference.confidence import calibrated, confidence_features, confidences, log_odds
 from tellapart.inference.judge import Judge
 from tellapart.inference.logistic import Logistic, fit_logistic
+from tellapart.inference.word_detectors import fit_detectors
 from tellapart.inference.word_evidence import (
-    AGAINST_FEATURES,
+    CALIBRATION_FEATURES,
     CONFIDENCE_FEATURES,
     TRUTH_FEATURES,
     WordEvidence,
@@ -28,12 +30,22 @@ from tellapart.inference.word_evidence import (
 from tellapart.runs.fingerprint import fingerprint
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.function_words import content_words
-from tellapart.text.named import named_words
+from tellapart.text.named import named_table, named_words
 
 ENOUGH = 0.5
 """The share of a true caption's content words that references name."""
-LEAST_COUNT = 15
-SETTINGS = {"word": 0.1, "object": 0.75, "sure": 0.55, "sure_against": 0.7}
+LEAST_COUNT = 40
+LEAST_SURE, FEW = 0.6, 0.03
+SETTINGS = {
+    "word": 0.05,
+    "object": 0.7,
+    "sure": 0.7,
+    "sure_against": 0.7,
+    "softness": 0.6,
+    "agreement": 1.5,
+    "truth": 1.25,
+    "fluency": 0.8,
+}
 """Chosen on images apart from those of the final figures."""
 
 
@@ -47,14 +59,18 @@ class Examples:
     log_probability: np.ndarray  # [N]
 
 
-def word_statistics(judge: Judge, counts: Mapping[str, int], images: int, vectors: np.ndarray) -> WordEvidence:
-    """Evidence of the words that occur at least LEAST_COUNT times in captions of `images` images; nothing fitted yet.
+def word_statistics(
+    judge: Judge, counts: Mapping[str, int], images: int, vectors: np.ndarray, references: Sequence[Sequence[str]]
+) -> WordEvidence:
+    """Evidence of the words that occur at least LEAST_COUNT times in captions of `images` images; no model fitted yet.
 
-    vectors: [N, E] of many images.
+    vectors: [N, E] of many other images, with their references. Captions that models are fitted on must be of images
+    apart: detectors fit their own images too well.
     """
     words = tuple(word for word, count in counts.items() if count >= LEAST_COUNT and word.isalpha())
     encoded = judge.caption_vectors(words)
     centred = vectors - vectors.mean(0)
+    detectors, log_named = fit_detectors(unit(vectors), named_table(words, references))
     return WordEvidence(
         fingerprint(judge.run.folder),
         words,
@@ -62,6 +78,8 @@ def word_statistics(judge: Judge, counts: Mapping[str, int], images: int, vector
         image_mean=vectors.mean(0),
         image_covariance=centred.T @ centred / len(vectors),
         log_rate=np.log(np.asarray([counts[word] / images for word in words], np.float32)),
+        detectors=detectors,
+        log_named=log_named,
         truth=Logistic(TRUTH_FEATURES, (0.0,) * len(TRUTH_FEATURES), 0.0),
         confidence=Logistic(CONFIDENCE_FEATURES, (0.0,) * len(CONFIDENCE_FEATURES), 0.0),
         settings=SETTINGS,
@@ -72,13 +90,13 @@ def fit_truth(
     evidence: WordEvidence, vectors: np.ndarray, captions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
 ) -> WordEvidence:
     """With the probability that people name a word of a proposed caption; several captions per image [N, E]."""
-    z = evidence.z(vectors)
+    detected = evidence.detected(vectors)
     values, labels = [], []
     for row, (proposed, said) in enumerate(zip(captions, references)):
         named = dict.fromkeys(word for caption in proposed for word in content_words(caption.split()))
         words = [word for word in named if word in evidence.place]
         rows = word_rows(evidence, words)
-        values.append(truth_features(z[row, rows], evidence.log_rate[rows], evidence.is_object[rows]))
+        values.append(truth_features(detected[row, rows], evidence.log_named[rows], evidence.is_object[rows]))
         labels.append(named_words(words, said))
     fitted = fit_logistic(TRUTH_FEATURES, np.concatenate(values), np.concatenate(labels).astype(float))
     return replace(evidence, truth=fitted)
@@ -112,12 +130,40 @@ def confidence_examples(
     return np.concatenate(parts), np.asarray(labels, float)
 
 
-def fit_against(evidence: WordEvidence, found: Sequence[float], labels: Sequence[bool]) -> WordEvidence:
-    """With a calibration of captions that were chosen against look-alikes: confidences as such, and which are true."""
-    p = np.clip(np.asarray(found, np.float64), LEAST, 1 - LEAST)
-    return replace(
-        evidence, against=fit_logistic(AGAINST_FEATURES, np.log(p / (1 - p))[:, None], np.asarray(labels, float))
-    )
+def fit_calibration(found: Sequence[float], labels: Sequence[bool]) -> Logistic:
+    """p(caption is true) of the log-odds of confidences, from captions of everyday photos: which are true."""
+    return fit_logistic(CALIBRATION_FEATURES, log_odds(found), np.asarray(labels, float))
+
+
+def fit_plain(evidence: WordEvidence, judge: Judge, examples: Examples) -> WordEvidence:
+    """With a calibration for plain captions of everyday photos."""
+    found = confidences(judge, evidence, examples.captions, examples.log_probability, examples.vectors)
+    labels = [is_true(caption, said) for caption, said in zip(examples.captions, examples.references)]
+    return replace(evidence, plain=fit_calibration(found, labels))
+
+
+def with_thresholds(evidence: WordEvidence, judge: Judge, strange: Examples) -> WordEvidence:
+    """With thresholds of "sure" that few captions of images without a scene reach."""
+    found = confidences(judge, evidence, strange.captions, strange.log_probability, strange.vectors)
+    sure, against = (_threshold(calibrated(evidence, found, chosen)) for chosen in (False, True))
+    return replace(evidence, settings={**evidence.settings, "sure": sure, "sure_against": against})
+
+
+def with_against(evidence: WordEvidence, against: Logistic) -> WordEvidence:
+    """With another calibration for captions chosen against look-alikes; its threshold of "sure" moves with it, so that
+    it stays at the same confidence before calibration."""
+    threshold, before = evidence.settings["sure_against"], evidence.against or evidence.plain
+    odds = log_odds([threshold])
+    if before is not None and before.weights[0] > 0:
+        odds = (odds - before.bias) / before.weights[0]
+    moved = math.ceil(round(100 * float(against(odds)[0]), 6)) / 100
+    return replace(evidence, against=against, settings={**evidence.settings, "sure_against": max(LEAST_SURE, moved)})
+
+
+def _threshold(strange: Sequence[float]) -> float:
+    """The least confidence, in whole percent and at least LEAST_SURE, that a share of FEW strange captions reaches."""
+    highest = float(np.quantile(np.asarray(strange), 1 - FEW)) if len(strange) else 0.0
+    return max(LEAST_SURE, math.ceil(100 * highest) / 100)
 
 
 def is_true(caption: str, references: Sequence[str]) -> bool:

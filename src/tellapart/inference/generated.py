@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from tellapart.inference.caption import Caption, Difference
 from tellapart.inference.caption_attention import CaptionAttention
-from tellapart.inference.confidence import against_look_alikes, confidences
+from tellapart.inference.confidence import calibrated, confidences
 from tellapart.inference.judging import Encodings, Judging
 from tellapart.inference.light.decoded import Captions
 from tellapart.text.function_words import content_words
+from tellapart.text.written import as_written
 
 MAX_WORDS = 20
 BEAM, DISTINCTIVE_BEAM, GUIDED_BEAM = 3, 10, 10
@@ -51,10 +52,9 @@ def with_confidence(
         return captions
     images, chance = judge.image_vectors(own), captions.decoded.log_probability
     found = confidences(judge, judge.evidence, captions.texts, chance, images)
-    threshold = judge.evidence.settings["sure"]
-    if against and judge.evidence.against is not None:
-        found = against_look_alikes(judge.evidence, found)
-        threshold = judge.evidence.settings["sure_against"]
+    found = calibrated(judge.evidence, found, against)
+    apart = against and judge.evidence.against is not None
+    threshold = judge.evidence.settings["sure_against" if apart else "sure"]
     return replace(captions, confidence=found, sure=[value >= threshold for value in found])
 
 
@@ -75,10 +75,10 @@ def caption_of(
     """One of the captions as users get it. neighbours: names of the images that it was compared with."""
     differing = captions.differing[row] if captions.differing else {}
     return Caption(
-        captions.texts[row],
+        as_written(captions.texts[row]),
         captions.log_probability[row],
         image,
-        captions.likeliest[row] if captions.likeliest else None,
+        as_written(captions.likeliest[row]) if captions.likeliest else None,
         captions.posterior[row] if captions.posterior else None,
         distinct=captions.distinct[row] if captions.distinct else None,
         differences=tuple(

@@ -10,6 +10,9 @@ import numpy as np
 
 from tellapart.inference.word_evidence import WordEvidence
 
+COMPARED = 40
+"""Images that p(I|c) is a share among, at least (see `telling_apart`)."""
+
 
 class Encodings(Protocol):
     """Images as a judge encodes them."""
@@ -42,10 +45,23 @@ class Surroundings:
     own: Encodings  # [I]
     among: Encodings  # [A]
     neighbours: np.ndarray  # [I, M] rows of `among`
+    further: np.ndarray | None = None  # [I, L] rows of `among`
+    """The next most similar images: a caption that tells its image apart from these, too, is surer to tell it apart."""
+
+    @property
+    def everyone(self) -> np.ndarray:
+        """Neighbours and further images [I, M + L]."""
+        return self.neighbours if self.further is None else np.concatenate([self.neighbours, self.further], 1)
 
     def select(self, rows: np.ndarray) -> Surroundings:
         """Those of some images."""
-        return Surroundings(self.own.select(rows), self.among, self.neighbours[rows])
+        further = None if self.further is None else self.further[rows]
+        return Surroundings(self.own.select(rows), self.among, self.neighbours[rows], further)
+
+
+def surroundings(own: Encodings, among: Encodings, found: np.ndarray, neighbours: int) -> Surroundings:
+    """Images with the rows of `among` most similar to each [I, L]: the first are its neighbours, the others further."""
+    return Surroundings(own, among, found[:, :neighbours], found[:, neighbours:])
 
 
 class Judging(Protocol):

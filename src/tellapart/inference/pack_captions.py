@@ -14,7 +14,7 @@ from tellapart.data.pack import Pack
 from tellapart.evaluation.chunks import chunks
 from tellapart.inference.caption_generator import BEAM, NEIGHBOURS, CaptionGenerator, with_confidence
 from tellapart.inference.judge import Judge
-from tellapart.inference.judging import Surroundings
+from tellapart.inference.judging import COMPARED, surroundings
 from tellapart.inference.neighbours import nearest
 from tellapart.metrics.captions.cider_between import cider_between
 from tellapart.metrics.captions.diversity import FIRST, distinct_words
@@ -67,8 +67,8 @@ def captions_against(
     found = CaptionsAgainst([], [], [], [])
     for places in chunks(np.arange(count), TOGETHER):
         own = album[torch.from_numpy(places)]
-        rows = nearest(_as_images(own), _as_images(album), NEIGHBOURS)  # [n, M]
-        around = Surroundings(Encoded(own), Encoded(album), rows.cpu().numpy())
+        rows = nearest(_as_images(own), _as_images(album), COMPARED)  # [n, M + L]
+        around = surroundings(Encoded(own), Encoded(album), rows.cpu().numpy(), NEIGHBOURS)
         captions = generator.generate_apart(batches.images(image_rows[places]), judge, around)
         found.captions.extend(captions.texts)
         found.distinct.extend(captions.distinct or [True] * len(places))

@@ -11,13 +11,14 @@ q(J) is the share of neighbour J when the matcher picks one of them by the plain
 words that the image shows; a word that it does not support costs UNSUPPORTED. A caption with such a word, or that names
 one thing twice, is out, unless it is the plain one. Of the others, the highest
 
-    weight * ln p'(I|c) + (1 - weight) * (AGREEMENT * a(c) + TRUTH * t(c) + FLUENCY * ln p(c|I) / words)
+    weight * ln p'(I|c) + (1 - weight) * (agreement * a(c) + truth * t(c) + fluency * ln p(c|I) / words)
 
-is chosen. p'(I|c) is a softmax of SOFTNESS times the matcher's scores over the image and its neighbours; a is the
-agreement with the captions of the free search (see `agreement`); t is the mean ln p(w is true) of the content words.
-If the matcher still finds some neighbour as good as the image, nothing true sets the image apart: the plain caption is
-returned, and `distinct` is false. A matcher without evidence of words has the value weight * ln p(I|c) + (1 - weight) *
-ln p(c|I) / words.
+is chosen. p'(I|c) is a softmax of `softness` times the matcher's scores over the image, its neighbours and further
+similar images; a is the agreement with the captions of the free search (see `agreement`); t is the mean ln p(w is true)
+of the content words. The weights belong to the evidence (see `fit_choice`). If the matcher still finds some neighbour
+as good as the image, `distinct` is false; if it finds as many of them as with the plain caption, nothing true sets the
+image apart, and the plain caption is returned. A matcher without evidence of words has the value weight * ln p(I|c) +
+(1 - weight) * ln p(c|I) / words.
 """
 
 from __future__ import annotations
@@ -42,9 +43,6 @@ SUPPORTED = 1.0
 """Deviations from which an image supports a word."""
 UNSUPPORTED = -6.0
 """Nats of a content word that the image does not support."""
-SOFTNESS = 0.6
-AGREEMENT, TRUTH, FLUENCY = 1.8, 0.8, 0.6
-"""How much the terms count against one nat of ln p'(I|c), at weight 0.5; fitted on images set aside."""
 FIRST = 3
 """Proposals per image that are scored before it is known which others could be better."""
 APART = 1.0
@@ -72,7 +70,8 @@ def guide(
     contrast = own - np.einsum("im,imw->iw", shares, among[around.neighbours])
     bounded = contrast.clip(-MOST_CONTRAST, MOST_CONTRAST)
     bounded = np.where((bounded > 0) & (own < SUPPORTED), np.float32(0), bounded)
-    nats = np.where(evidence.supported(own), STRENGTH * bounded, UNSUPPORTED).astype(np.float32)
+    supported = evidence.supported(evidence.probabilities(judge.image_vectors(around.own)))
+    nats = np.where(supported, STRENGTH * bounded, UNSUPPORTED).astype(np.float32)
     content = np.asarray([is_content(word) for word in evidence.words])
     return evidence.over_vocabulary(nats * content, vocabulary)
 
@@ -91,7 +90,7 @@ def choose(
     evidence: WordEvidence | None,
     typical: Sequence[Sequence[str]],
 ) -> Choice:
-    """The best true proposal of each image, or the plain one where nothing true sets the image apart.
+    """The best true proposal of each image, or the plain one where that one sets the image apart from as many.
 
     typical: captions of each image that a free search finds.
     """
@@ -99,13 +98,16 @@ def choose(
     if evidence is not None:
         true, support = word_support(proposals, evidence, judge.image_vectors(around.own))
         agreed = [agreements(texts, others, evidence.rarity) for texts, others in zip(proposals.texts, typical)]
-        likely = AGREEMENT * np.asarray(agreed) + TRUTH * support + FLUENCY * likely
+        weights = evidence.settings
+        likely = weights["agreement"] * np.asarray(agreed) + weights["truth"] * support + weights["fluency"] * likely
         true[:, 0] = True  # the plain caption competes even so: it is the answer if nothing is better
-        usable, softness = usable & true, SOFTNESS
+        usable, softness = usable & true, weights["softness"]
     bound = np.where(usable, (1 - weight) * likely, -np.inf)
     scores, value = _valued(proposals, judge, around, bound, weight, softness)
     row, best = np.arange(len(value)), value.argmax(1)
-    apart = usable.any(1) & (scores[row, best, 0] > scores[row, best, 1:].max(1))
+    scores = scores[:, :, : 1 + around.neighbours.shape[1]]
+    lost = (scores[:, :, 1:] >= scores[:, :, :1]).sum(2)  # [I, K] neighbours that fit as well
+    apart = usable.any(1) & ((lost[row, best] == 0) | (lost[row, best] < lost[:, 0]))
     chosen = np.where(apart, best, 0)
     own = scores[row, chosen]  # [I, 1 + M]
     confused = own[:, 1:] >= own[:, :1]
@@ -117,8 +119,8 @@ def word_support(proposals: Proposals, evidence: WordEvidence, images: np.ndarra
 
     A word without evidence is not supported.
     """
-    z = evidence.z(images)
-    supported, chance = evidence.supported(z), np.log(evidence.probabilities(z))  # [I, W]
+    probabilities = evidence.probabilities(images)
+    supported, chance = evidence.supported(probabilities), np.log(probabilities)  # [I, W]
     marks, means = [], []
     for row, captions in enumerate(proposals.texts):
         for caption in captions:
@@ -145,7 +147,7 @@ def differing_words(
 def _valued(
     proposals: Proposals, judge: Judging, around: Surroundings, bound: np.ndarray, weight: float, softness: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The judge's scores [I, K, 1 + M] and the values [I, K] of proposals; -inf where a proposal cannot be the best.
+    """The judge's scores [I, K, 1 + M + L] and the values [I, K] of proposals; -inf where one cannot be the best.
 
     ln p'(I|c) is at most 0, so no value exceeds its bound [I, K]. The plain proposal and the FIRST with the highest
     bounds are scored first; then only those whose bound reaches the best value so far.
@@ -154,26 +156,26 @@ def _valued(
     rank = (-bound).argsort(1, kind="stable").argsort(1, kind="stable")
     wanted, seen = usable & (rank < FIRST), np.zeros_like(usable)
     wanted[:, 0] = True
-    scores = np.zeros((*usable.shape, 1 + around.neighbours.shape[1]), np.float32)
+    scores = np.zeros((*usable.shape, 1 + around.everyone.shape[1]), np.float32)
     value = np.full(usable.shape, -np.inf)
     while wanted.any():
-        scores = np.where(wanted[:, :, None], _scores(proposals, judge, around, wanted), scores)
+        scores = np.where(wanted[:, :, None], proposal_scores(proposals, judge, around, wanted), scores)
         seen |= wanted
         value = np.where(seen, weight * log_softmax(softness * scores)[:, :, 0] + bound, -np.inf)
         wanted = usable & ~seen & (bound >= value.max(1, keepdims=True))
     return scores, value
 
 
-def _scores(proposals: Proposals, judge: Judging, around: Surroundings, wanted: np.ndarray) -> np.ndarray:
-    """The judge's scores over temperature of each wanted [I, K] proposal with its image and the neighbours
-    [I, K, 1 + M]; arbitrary for the others."""
+def proposal_scores(proposals: Proposals, judge: Judging, around: Surroundings, wanted: np.ndarray) -> np.ndarray:
+    """The judge's scores over temperature of each wanted [I, K] proposal with its image, the neighbours and further
+    images [I, K, 1 + M + L]; arbitrary for the others."""
     pairs = list(zip(proposals.texts, wanted.tolist()))
     texts = (text for texts, uses in pairs for text, use in zip(texts, uses) if use)
     different = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     columns = np.asarray([[different[t] if use else 0 for t, use in zip(texts, uses)] for texts, uses in pairs])
     own, others = judge.caption_scores(list(different), around)  # [I, C], [A, C]
     own = own[np.arange(len(columns))[:, None], columns]  # [I, K]
-    others = others[around.neighbours[:, None], columns[:, :, None]]  # [I, K, M]
+    others = others[around.everyone[:, None], columns[:, :, None]]  # [I, K, M + L]
     return np.concatenate([own[:, :, None], others], 2)
 
 

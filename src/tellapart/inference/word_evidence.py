@@ -5,8 +5,9 @@ The cosine of an image with a word, by a matcher's vectors, says little by itsel
 
     z(w, I) = (cos(I, w) - mean over images of cos(J, w)) / standard deviation over images of cos(J, w),
 
-it says how much more of the word this image shows than an image usually does. A logistic model turns z and the word's
-frequency into the probability that people name the word, fitted on images with references (see `fit_evidence`).
+it says how much more of the word this image shows than an image usually does. Whether the image shows the word at all
+is what a linear detector per word says (see `word_detectors`). A logistic model turns its output and the share of
+images that people name the word for into the probability that they name it here (see `fit_evidence`).
 """
 
 from __future__ import annotations
@@ -28,13 +29,15 @@ from tellapart.text.vocabulary import Vocabulary
 
 FOLDER = "evidence"
 """Beside the bundled runs."""
-TENSORS = ("vectors", "image_mean", "image_covariance", "log_rate")
+TENSORS = ("vectors", "image_mean", "image_covariance", "log_rate", "detectors", "log_named")
 RIDGE = 0.1
 UNKNOWN = 0.01
 """Probability of a content word without evidence: it is rare."""
-TRUTH_FEATURES = ("z", "log_rate", "is_object", "object_z", "object_log_rate")
+LEAST = 0.002
+"""Probabilities of words are held this far from 0 and 1."""
+TRUTH_FEATURES = ("detected", "log_named", "is_object", "object_detected", "detected_log_named")
 CONFIDENCE_FEATURES = ("fit", "log_probability", "least_truth", "mean_truth", "distance")
-AGAINST_FEATURES = ("log_odds",)
+CALIBRATION_FEATURES = ("log_odds",)
 
 
 @dataclass(frozen=True)
@@ -47,17 +50,21 @@ class WordEvidence:
     vectors: np.ndarray  # [W, E] of length one
     image_mean: np.ndarray  # [E] mean of many image vectors
     image_covariance: np.ndarray  # [E, E]
-    log_rate: np.ndarray  # [W] log of the share of images whose references name the word
+    log_rate: np.ndarray  # [W] log of the word's occurrences per image of the training captions
+    detectors: np.ndarray  # [W, E] weights of one linear detector per word
+    log_named: np.ndarray  # [W] log of the share of images whose references name the word or a synonym
     truth: Logistic
     """p(word is named by a reference), of TRUTH_FEATURES."""
     confidence: Logistic
     """p(caption is true), of CONFIDENCE_FEATURES."""
     settings: Mapping[str, float]
     """Thresholds: `word` and `object` for the truth of a content word, `sure` for the confidence in a caption,
-    `sure_against` for that in a caption chosen against look-alikes."""
+    `sure_against` for that in a caption chosen against look-alikes. `softness`, `agreement`, `truth` and `fluency` are
+    the weights of the choice (see `telling_apart`)."""
+    plain: Logistic | None = None
+    """p(caption is true) of the log-odds of `confidence`, for plain captions of everyday photos; None: these."""
     against: Logistic | None = None
-    """p(caption is true) of the log-odds of `confidence`, for captions that were chosen against look-alikes: all their
-    words are supported, so more of them are true. None: no separate calibration."""
+    """The same for captions that were chosen against look-alikes; None: as plain ones."""
 
     @cached_property
     def place(self) -> dict[str, int]:
@@ -109,14 +116,19 @@ class WordEvidence:
         centred = unit(images) - self.image_mean
         return np.asarray(np.sqrt(np.maximum(((centred @ self._inverse) * centred).sum(1) / len(self.image_mean), 0)))
 
-    def probabilities(self, z: np.ndarray) -> np.ndarray:
-        """p(word is true) [..., W] of z [..., W]."""
-        return self.truth(truth_features(z, self.log_rate, self.is_object)).astype(z.dtype)
+    def detected(self, images: np.ndarray) -> np.ndarray:
+        """What the detectors say [I, W] of image vectors [I, E]: 0 for the mean image."""
+        return np.asarray((unit(images) - self.image_mean) @ self.detectors.T)
 
-    def supported(self, z: np.ndarray) -> np.ndarray:
-        """[..., W] bool: whether an image supports each word, of z [..., W]."""
+    def probabilities(self, images: np.ndarray) -> np.ndarray:
+        """p(word is true) [I, W] of image vectors [I, E]."""
+        values = truth_features(self.detected(images), self.log_named, self.is_object)
+        return self.truth(values).clip(LEAST, 1 - LEAST).astype(np.float32)
+
+    def supported(self, probabilities: np.ndarray) -> np.ndarray:
+        """[..., W] bool: whether an image supports each word, of p(word is true) [..., W]."""
         objects, words = self.settings["object"], self.settings["word"]
-        return self.probabilities(z) >= np.where(self.is_object > 0, objects, words)
+        return probabilities >= np.where(self.is_object > 0, objects, words)
 
     def over_vocabulary(self, values: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
         """Values [I, W] as [I, V] of a captioner's vocabulary; 0 for words without evidence."""
@@ -129,11 +141,14 @@ class WordEvidence:
     def save(self, folder: Path) -> None:
         """Write `words.safetensors` (float16) and `evidence.json`."""
         folder.mkdir(parents=True, exist_ok=True)
-        save_file({name: getattr(self, name).astype(np.float16) for name in TENSORS}, folder / "words.safetensors")
+        # safetensors writes memory as it lies: a transposed array must be copied first.
+        tensors = {name: np.ascontiguousarray(getattr(self, name), np.float16) for name in TENSORS}
+        save_file(tensors, folder / "words.safetensors")
         about: dict[str, Any] = {
             "matcher": self.matcher,
             "truth": self.truth.plain(),
             "confidence": self.confidence.plain(),
+            "plain": None if self.plain is None else self.plain.plain(),
             "against": None if self.against is None else self.against.plain(),
             "settings": dict(self.settings),
             "words": list(self.words),
@@ -155,18 +170,23 @@ def read_evidence(folder: Path, fingerprint: str) -> WordEvidence | None:
         truth=Logistic.read(about["truth"], TRUTH_FEATURES),
         confidence=Logistic.read(about["confidence"], CONFIDENCE_FEATURES),
         settings=about["settings"],
-        against=Logistic.read(about["against"], AGAINST_FEATURES) if about.get("against") else None,
+        plain=_calibration(about.get("plain")),
+        against=_calibration(about.get("against")),
         **tensors,
     )
 
 
-def truth_features(z: np.ndarray, log_rate: np.ndarray, is_object: np.ndarray) -> np.ndarray:
-    """The values [..., W, F] that the truth of words depends on, in the order of TRUTH_FEATURES, for z [..., W].
+def _calibration(stored: Mapping[str, Any] | None) -> Logistic | None:
+    return Logistic.read(stored, CALIBRATION_FEATURES) if stored else None
 
-    Objects have separate slopes: references name nearly all of them.
+
+def truth_features(detected: np.ndarray, log_named: np.ndarray, is_object: np.ndarray) -> np.ndarray:
+    """The values [..., W, F] that the truth of words depends on, in the order of TRUTH_FEATURES, for [..., W].
+
+    Objects have a separate slope: references name nearly all of them.
     """
-    parts = (z, log_rate, is_object, z * is_object, log_rate * is_object)
-    return np.stack([np.broadcast_to(part, z.shape) for part in parts], -1)
+    parts = (detected, log_named, is_object, detected * is_object, detected * log_named)
+    return np.stack([np.broadcast_to(part, detected.shape) for part in parts], -1)
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.inference.caption_attention import CaptionAttention
+from tellapart.text.written import continues
 
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw
@@ -134,7 +135,8 @@ def _wrapped(attention: CaptionAttention, width: int) -> list[list[int]]:
     lines: list[list[int]] = [[]]
     for number, word in enumerate(attention.words):
         long = font.getlength(word + " ")
-        if lines[-1] and used + long > width:
+        inside = bool(lines[-1]) and continues(word, attention.words[number - 1])
+        if lines[-1] and used + long > width and not inside:
             lines.append([])
             used = 0.0
         lines[-1].append(number)
@@ -149,8 +151,11 @@ def _draw_caption(
     for numbers in lines:
         left = float(MARGIN)
         for number in numbers:
-            pen.text((left, top), attention.words[number], fill=noun_colours(attention)[number] or "black", font=font)
-            left += font.getlength(attention.words[number] + " ")
+            word = attention.words[number]
+            if number > numbers[0] and not continues(word, attention.words[number - 1]):
+                left += font.getlength(" ")
+            pen.text((left, top), word, fill=noun_colours(attention)[number] or "black", font=font)
+            left += font.getlength(word)
         top += line
     return top
 

@@ -16,6 +16,7 @@ from tellapart.report import page
 from tellapart.report.attention import draw_comparison
 from tellapart.runs.context import context_for
 from tellapart.runs.run import Run
+from tellapart.text.written import as_written
 
 ACROSS = 3
 """Runs next to each other in one row; more would be too small to see."""
@@ -45,7 +46,7 @@ def attention_section(runs: Sequence[Run], pack: Pack, split: str, examples: int
             photo = upright(opened).copy()
         for first in range(0, len(attentions), ACROSS):
             shown = attentions[first : first + ACROSS]
-            description = "; ".join(f"{name}: {' '.join(attention.words)}" for name, attention in shown)
+            description = "; ".join(f"{name}: {as_written(' '.join(attention.words))}" for name, attention in shown)
             file = io.BytesIO()
             draw_comparison(photo, shown, width=480).save(file, "PNG", optimize=True)
             parts.append(page.row([page.plot(file.getvalue(), description)]))

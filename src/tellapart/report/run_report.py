@@ -26,6 +26,7 @@ from tellapart.report.memory_plot import memories_section
 from tellapart.report.ranked_captions import Ranking, comparison_section, examples_section
 from tellapart.runs.context import context_for
 from tellapart.runs.run import Run, open_run
+from tellapart.text.written import as_written
 
 Section = tuple[str, str]
 """Heading and HTML."""
@@ -126,7 +127,7 @@ def _captions(run: Run, context: Context, examples: Examples) -> str:
     for image, tokens in zip(chosen.tolist(), ours):
         references = [context.pack.captions[caption].text for caption in context.pack.captions_of[image]]
         text = (
-            f"<p><strong>{run.vocabulary.decode(tokens)}</strong></p>"
+            f"<p><strong>{as_written(run.vocabulary.decode(tokens))}</strong></p>"
             f"<p>Captions by people:</p>{page.quotes(references)}"
         )
         parts.append(page.row([page.figure(context.pack.image_path(image), ""), page.wide(text)]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -71,3 +72,22 @@ def named_words(words: Sequence[str], references: Sequence[str]) -> np.ndarray:
     return np.asarray(
         [stem(word) in stems or bool(NAMED_BY.get(noun_lemma(word), frozenset()) & lemmas) for word in words], bool
     )
+
+
+def named_table(words: Sequence[str], groups: Sequence[Sequence[str]]) -> np.ndarray:
+    """[N, W] bool: `named_words` of many words for the references of many images, in one pass over these.
+
+    >>> named_table(["dog", "sofa", "cat"], [["two dogs on a couch"], ["a cat"]]).astype(int).tolist()
+    [[1, 1, 0], [0, 0, 1]]
+    """
+    by_stem, by_lemma = defaultdict(list), defaultdict(list)
+    for column, word in enumerate(words):
+        by_stem[stem(word)].append(column)
+        for other in NAMED_BY.get(noun_lemma(word), ()):
+            by_lemma[other].append(column)
+    table = np.zeros((len(groups), len(words)), bool)
+    for row, references in enumerate(groups):
+        for word in {word for reference in references for word in reference.split()}:
+            table[row, by_stem.get(stem(word), [])] = True
+            table[row, by_lemma.get(noun_lemma(word), [])] = True
+    return table

@@ -1,0 +1,105 @@
+"""Fits the weights of the choice among captions (see `telling_apart`) on images that no model was trained on.
+
+For each image there are several captions, with the terms of their value and with what became of them: whether an
+independent judge picks the image from the caption, its CIDEr, whether it names an object that no reference has, and how
+many of its content words no reference names. Weights are drawn at random; those whose captions the judge gets right
+most often count, provided that CIDEr loses at most COST, that no more captions name a wrong object than plain ones do,
+and that at most MORE_UNNAMED more words are unnamed. The mean of the KEPT best is less a matter of chance than the one
+best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tellapart.inference.telling_apart import log_softmax
+
+COST, MORE_UNNAMED = 0.04, 0.12
+"""Shares of the plain captions' values."""
+SHORTFALL = 5.0
+"""Points of the judge per point by which a limit is missed."""
+DRAWN, KEPT = 1500, 10
+RANGES = {
+    "softness": (0.3, 1.0),
+    "agreement": (0.5, 3.0),
+    "truth": (0.6, 2.4),
+    "fluency": (0.3, 1.6),
+    "object": (0.55, 0.8),
+    "word": (0.02, 0.15),
+}
+"""Least and greatest value of each weight and threshold."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the value of K captions per image depends on, the plain one first; all [I, K] but `scores`."""
+
+    usable: np.ndarray  # bool
+    scores: np.ndarray  # [I, K, 1 + M + L] the matcher's, of the image, its neighbours and further images
+    neighbours: int
+    """M."""
+    agreement: np.ndarray
+    truth: np.ndarray  # mean ln p(word is true)
+    fluency: np.ndarray  # ln p(c|I) per word
+    least_object: np.ndarray  # the least p(word is true) of its objects, 1 without one
+    least_word: np.ndarray  # the same of other content words
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What became of each caption, all [I, K]."""
+
+    right: np.ndarray  # 1 if the judge picks the image
+    cider: np.ndarray
+    wrong_object: np.ndarray  # 1 if it names an object that no reference has
+    unnamed: np.ndarray  # content words that no reference names
+
+
+def chosen(terms: Terms, settings: Mapping[str, float]) -> np.ndarray:
+    """Which caption of each image is chosen [I], at weight 0.5 (see `telling_apart.choose`)."""
+    supported = (terms.least_object >= settings["object"]) & (terms.least_word >= settings["word"])
+    supported[:, 0] = True
+    value = (
+        log_softmax(settings["softness"] * terms.scores)[:, :, 0]
+        + settings["agreement"] * terms.agreement
+        + settings["truth"] * terms.truth
+        + settings["fluency"] * terms.fluency
+    )
+    best = np.where(terms.usable & supported, value, -np.inf).argmax(1)
+    lost = (terms.scores[:, :, 1 : 1 + terms.neighbours] >= terms.scores[:, :, :1]).sum(2)
+    left = lost[np.arange(len(best)), best]
+    return np.where((left == 0) | (left < lost[:, 0]), best, 0)
+
+
+def means(outcomes: Outcomes, places: np.ndarray) -> dict[str, float]:
+    """Mean outcomes of caption `places[i]` of each image i."""
+    rows = np.arange(len(places))
+    return {name: float(values[rows, places].mean()) for name, values in vars(outcomes).items()}
+
+
+def merit(found: Mapping[str, float], plain: Mapping[str, float]) -> float:
+    """The share that the judge gets right, less SHORTFALL times the shares by which limits are missed."""
+    missed = (
+        max(0.0, 1 - COST - found["cider"] / max(plain["cider"], 1e-9)),
+        max(0.0, found["wrong_object"] - plain["wrong_object"]),
+        max(0.0, found["unnamed"] / max(plain["unnamed"], 1e-9) - 1 - MORE_UNNAMED),
+    )
+    return found["right"] - SHORTFALL * sum(missed)
+
+
+def fit_choice(terms: Terms, outcomes: Outcomes, drawn: int = DRAWN, seed: int = 0) -> dict[str, float]:
+    """The weights and thresholds of RANGES, as geometric means of the KEPT best drawn ones."""
+    random = np.random.default_rng(seed)
+    plain = means(outcomes, np.zeros(len(terms.usable), np.int64))
+    low, high = np.log(np.asarray(list(RANGES.values()))).T
+    tried = np.exp(random.uniform(low, high, (drawn, len(RANGES))))
+    merits = [merit(means(outcomes, chosen(terms, _named(one))), plain) for one in tried]
+    best = tried[np.argsort(merits)[::-1][:KEPT]]
+    return {name: round(value, 3) for name, value in _named(np.exp(np.log(best).mean(0))).items()}
+
+
+def _named(values: np.ndarray) -> dict[str, float]:
+    return dict(zip(RANGES, values.tolist()))
