@@ -13,6 +13,7 @@ import shutil
 import statistics
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -23,12 +24,15 @@ from benchmarks.extraction import BACKBONE, IMAGES, Cost, bare_call, bare_in_wor
 from tellapart.features.extract import CPU_BATCH, cores
 from tellapart.images.decoding import read_square
 from tellapart.images.folders import find_some_photos
+from tellapart.images.reading import read_squashed
 from tellapart.images.verified_file import VerifiedFile
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import FeatureSpec
+from tellapart.inference.light.extractor import UNIT, LightExtractor
 from tellapart.search.embedded import Embedded, Embeds
 from tellapart.search.embedder import Embedder
 from tellapart.search.embedders import open_embedder
+from tellapart.search.light_embedder import LightEmbedder
 from tellapart.search.local_engine import local_engine
 from tellapart.search.store import open_or_make
 from tellapart.search.table import About
@@ -80,8 +84,12 @@ def repeated(photos: Sequence[Path], count: int, folder: Path) -> list[Path]:
     return parts
 
 
-def bare_ways(extractor: FeatureExtractor, photos: Sequence[Path], device: str) -> dict[str, Callable[[], None]]:
+def bare_ways(
+    extractor: FeatureExtractor | LightExtractor, photos: Sequence[Path], device: str
+) -> dict[str, Callable[[], None]]:
     """The ways in which `extraction` runs the bare backbone on tensors in memory."""
+    if isinstance(extractor, LightExtractor):
+        return _bare_sessions(extractor, photos)
     backbone = extractor.backbone
     squares = [read_square(path, backbone.preprocessing, extractor.spec.resize).pixels for path in photos]
     pixels = torch.stack(squares).contiguous(memory_format=torch.channels_last).to(device)
@@ -95,8 +103,25 @@ def bare_ways(extractor: FeatureExtractor, photos: Sequence[Path], device: str) 
     return ways
 
 
+def _bare_sessions(extractor: LightExtractor, photos: Sequence[Path]) -> dict[str, Callable[[], None]]:
+    """The exported backbone on arrays in memory."""
+    pixels = np.stack([read_squashed(path, extractor.run.size) for path in photos])
+    batches = [pixels[first : first + UNIT] for first in range(0, len(pixels), UNIT)]
+
+    def work() -> None:
+        with ThreadPoolExecutor(cores()) as pool:
+            list(pool.map(extractor.cells, batches))
+
+    return {f"{cores()} threads of one core, batches of {UNIT}": work}
+
+
 def measured(
-    embedder: Embeds, extractor: FeatureExtractor, photos: list[Path], count: int, device: str, folder: Path
+    embedder: Embeds,
+    extractor: FeatureExtractor | LightExtractor,
+    photos: list[Path],
+    count: int,
+    device: str,
+    folder: Path,
 ) -> None:
     parts = repeated(photos, count, folder / "photos")
     shown = photos[:BARE]
@@ -137,7 +162,7 @@ def main(
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         if matcher:
-            embedder: Projected | Embedder = open_embedder(matcher, captioner, device)
+            embedder: Projected | Embedder | LightEmbedder = open_embedder(matcher, captioner, device)
         else:
             embedder = Projected(device)
         measured(embedder, embedder.extractor, originals(images, folder / "drawn"), count, device, folder)

@@ -11,6 +11,7 @@ from tellapart.images.opening import UnreadableImage, open_image
 from tellapart.images.orientation import ORIENTATION, SIXTEEN_BITS, upright_size
 from tellapart.images.preprocessing import Interpolation, Preprocessing
 from tellapart.images.reading import read_squashed
+from tellapart.images.sources import as_source
 
 SMALL = Preprocessing(32, (0.5,) * 3, (0.5,) * 3)
 
@@ -125,3 +126,13 @@ def test_of_a_very_slim_image_the_middle_is_shown_in_little_memory(
     left, top, right, bottom = square.window
     assert (top, bottom) == pytest.approx((2 / 32, 30 / 32))
     assert left < 0.5 < right and right - left == pytest.approx(28 / 32 / 30_000)
+
+
+def test_the_reason_of_an_unreadable_file_names_no_object_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "a.jpg").write_text("no image")
+    with (
+        (tmp_path / "a.jpg").open("rb") as file,
+        pytest.raises(UnreadableImage, match="format is not recognised") as one,
+    ):
+        read_squashed(as_source(file), 32)
+    assert "object at" not in str(one.value)

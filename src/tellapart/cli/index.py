@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
@@ -23,8 +22,8 @@ SHOWN_FAULTS = 10
 class IndexOptions:
     """Bring an index up to date with folders of photos. Photos that it holds already are not encoded again."""
 
-    folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of photos, searched recursively."""
+    folders: Annotated[tuple[str, ...], tyro.conf.Positional]
+    """Folders of photos, searched recursively. With tellapart[remote], also addresses that fsspec reads: s3://…"""
     out: str
     """The index: a folder, or with tellapart[lance] any address that LanceDB takes (s3://…, gs://…, az://…)."""
     matcher: str = "bundled:matcher"
@@ -47,6 +46,10 @@ class IndexOptions:
     """cpu, cuda, …"""
     precision: Precision = "auto"
     """Of the backbone, or of a model of transformers: float32, bfloat16, float16 (transformers only), or auto."""
+    compile: bool = False
+    """Compile models of transformers (torch.compile): a minute at the start, which pays for many photos."""
+    batch: int = 64
+    """Photos encoded at once; more need more memory."""
     json: bool = False
     """Print JSON instead of a sentence."""
     progress: bool = True
@@ -57,7 +60,10 @@ def index(options: IndexOptions) -> Changes:
     """Update the index and print the changes."""
     captioner = None if options.captioner in ("", "none") else options.captioner
     threads = options.workers if options.engine == "local" else 1
-    opened = PhotoIndex(options.out, options.matcher, captioner, options.device, threads, precision=options.precision)
+    opened = PhotoIndex(
+        options.out, options.matcher, captioner, options.device, threads,
+        precision=options.precision, compile=options.compile, batch=options.batch,
+    )  # fmt: skip
     changes = opened.update(
         options.folders,
         forget=options.forget,

@@ -52,7 +52,14 @@ def _read(source: ImageSource, short: int, as_array: Callable[[Image.Image], np.
     except FileNotFoundError as error:
         raise UnreadableImage(f"{name} does not exist") from error
     except Exception as error:  # a decoder may raise anything for a broken file, and it concerns this image only
-        raise UnreadableImage(f"{name} cannot be opened as an image ({error})") from error
+        raise UnreadableImage(f"{name} cannot be opened as an image ({_reason(error)})") from error
+
+
+def _reason(error: Exception) -> str:
+    """What a decoder says, without names of objects in memory."""
+    from PIL import UnidentifiedImageError
+
+    return "its format is not recognised" if isinstance(error, UnidentifiedImageError) else str(error)
 
 
 def read_squashed(source: ImageSource, size: int) -> np.ndarray:

@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 
 from tellapart.images.opening import UnreadableImage
+from tellapart.images.remote import RemoteFile
 
 
 def hash_of(data: bytes) -> str:
@@ -24,7 +25,7 @@ class VerifiedFile:
     A vector made from it belongs to the hash, even if another program writes the file between hashing and decoding.
     """
 
-    def __init__(self, path: Path, content: str) -> None:
+    def __init__(self, path: Path | RemoteFile, content: str) -> None:
         self.path, self.content = path, content
         self.changed = False
         """Whether the file had other bytes, or was gone, when it was read again."""
@@ -32,7 +33,7 @@ class VerifiedFile:
     def read(self) -> io.BytesIO:
         """The bytes that were hashed; UnreadableImage, and `changed` is set, if the file has others now."""
         try:
-            data = self.path.read_bytes()
+            data = self.path.read_kept() if isinstance(self.path, RemoteFile) else self.path.read_bytes()
         except FileNotFoundError as error:
             self.changed = True
             raise UnreadableImage(f"{self.path} does not exist any more") from error

@@ -28,8 +28,10 @@ class Embedder:
     """A matcher, and a captioner if captions are needed. A photo is decoded and encoded by the backbone once if the
     features of the captioner serve the matcher."""
 
-    def __init__(self, matcher: PhotoMatcher, captioner: PhotoCaptioner | None = None, beam: int = BEAM) -> None:
-        self.matcher, self.captioner, self.beam = matcher, captioner, beam
+    def __init__(
+        self, matcher: PhotoMatcher, captioner: PhotoCaptioner | None = None, beam: int = BEAM, *, batch: int = BATCH
+    ) -> None:
+        self.matcher, self.captioner, self.beam, self.batch = matcher, captioner, beam, batch
         self.width, self.fingerprint = matcher.width, matcher.fingerprint
         shared = captioner is not None and serves(captioner.generator.spec, matcher.spec)
         self.extractor = captioner.extractor if captioner is not None and shared else matcher.extractor
@@ -53,10 +55,10 @@ class Embedder:
         own, others = tee(photos)
         for_captions: Iterator[Extracted | None] = repeat(None)
         if self.caption_extractor is not None:  # the captioner needs other features of the same photos
-            for_captions = self.caption_extractor.extract(others, BATCH)
+            for_captions = self.caption_extractor.extract(others, self.batch)
         else:
             del others
-        for extracted, other in zip(self.extractor.extract(own, BATCH), for_captions):
+        for extracted, other in zip(self.extractor.extract(own, self.batch), for_captions):
             if other is not None and other.places != extracted.places:  # a file changed between the two
                 extracted, other = _of_both(extracted, other)
             if not extracted.places:
@@ -75,7 +77,7 @@ class Embedder:
         """The same with a captioner whose batches may differ from the matcher's: each batch of vectors is captioned."""
         own, kept = tee(photos)
         seen = 0
-        for extracted in self.extractor.extract(own, BATCH):
+        for extracted in self.extractor.extract(own, self.batch):
             count = len(extracted.places) + len(extracted.faults)
             batch = dict(enumerate(islice(kept, count), seen))
             seen += count
@@ -95,7 +97,7 @@ class Embedder:
         """Captions and faults by position."""
         captions: dict[int, str] = {}
         faults: dict[int, str] = {}
-        for extracted in for_captions.extract(photos, BATCH):
+        for extracted in for_captions.extract(photos, self.batch):
             faults |= extracted.faults
             if extracted.places:
                 assert self.generator is not None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tellapart.inference.light.captioning import LightCaptioner
 from tellapart.inference.light.matching import LightMatcher
 from tellapart.inference.loading import check_torch, load_captioner, load_matcher
+from tellapart.search.embedded import BATCH
 from tellapart.search.light_embedder import LightEmbedder
 
 if TYPE_CHECKING:
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
 
 
 def embedder_of(
-    matcher: PhotoMatcher | LightMatcher, captioner: PhotoCaptioner | LightCaptioner | None = None
+    matcher: PhotoMatcher | LightMatcher,
+    captioner: PhotoCaptioner | LightCaptioner | None = None,
+    batch: int = BATCH,
 ) -> Embedder | LightEmbedder:
     """An embedder of two models; if only one of them runs without torch, it is opened again with torch."""
     if isinstance(matcher, LightMatcher) and (captioner is None or isinstance(captioner, LightCaptioner)):
-        return LightEmbedder(matcher, captioner)
+        return LightEmbedder(matcher, captioner, batch=batch)
     check_torch()
     from tellapart.inference.captioning import load_captioner as captioner_by_torch
     from tellapart.inference.matching import load_matcher as matcher_by_torch
@@ -30,10 +33,19 @@ def embedder_of(
         matcher = matcher_by_torch(matcher.run.folder, "cpu", matcher.workers)
     if isinstance(captioner, LightCaptioner):
         captioner = captioner_by_torch(captioner.run.folder, "cpu", captioner.workers)
-    return Embedder(matcher, captioner)
+    return Embedder(matcher, captioner, batch=batch)
 
 
-def open_embedder(matcher: str, captioner: str = "", device: str = "cpu", workers: int = 0) -> Embedder | LightEmbedder:
+def open_embedder(
+    matcher: str,
+    captioner: str = "",
+    device: str = "cpu",
+    workers: int = 0,
+    *,
+    precision: str = "auto",
+    compile: bool = False,
+    batch: int = BATCH,
+) -> Embedder | LightEmbedder:
     """An embedder of a matcher's run and, unless the name is empty, a captioner's run."""
-    opened = load_captioner(captioner, device, workers) if captioner else None
-    return embedder_of(load_matcher(matcher, device, workers), opened)
+    opened = load_captioner(captioner, device, workers, precision, compile=compile) if captioner else None
+    return embedder_of(load_matcher(matcher, device, workers, precision, compile=compile), opened, batch)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 from tellapart.images.folders import file_inside
 from tellapart.images.formats import VIDEO, name_fault
 from tellapart.images.previews import LARGEST_VIDEO
+from tellapart.images.remote import RemoteFile, is_address
 from tellapart.search.file_facts import FileFacts, file_facts
 
 
@@ -21,6 +23,15 @@ class Photo:
 
     path: str
     folder: str
+    modified: int = 0
+    """Of a photo at an address: when it was changed, in nanoseconds, as the list of files said."""
+    size: int = 0
+    """Of a photo at an address: its bytes, as the list of files said."""
+
+    @property
+    def file(self) -> Path | RemoteFile:
+        """The file itself."""
+        return RemoteFile(self.path) if is_address(self.path) else Path(self.path)
 
 
 @dataclass(frozen=True)
@@ -39,21 +50,45 @@ class Examined:
     sure: bool | None = None
 
 
+FETCHED_AT_ONCE = 16
 Engine = Callable[[Iterator[list[Photo]]], Iterator[list[Examined]]]
 """Examines photos and yields them in chunks of any size; each chunk is written in one transaction."""
+
+
+def examine_files(photos: Sequence[Photo]) -> list[Examined]:
+    """The facts of photos, without their vectors; several at once where each has to be fetched."""
+    if not any(is_address(photo.path) for photo in photos):
+        return [examine_file(photo) for photo in photos]
+    with ThreadPoolExecutor(FETCHED_AT_ONCE) as pool:
+        return list(pool.map(examine_file, photos))
 
 
 def examine_file(photo: Photo) -> Examined:
     """The facts of a photo, without its vector."""
     if fault := name_fault(photo.path):
         return Examined(photo, None, fault=fault)
+    if is_address(photo.path):
+        return _examine_remote(photo)
     if file_inside(photo.path, photo.folder) is None:
         return Examined(
             photo, None, fault=f"{photo.path} does not exist, is not a file, or links out of {photo.folder}"
         )
     try:
-        if Path(photo.path).suffix.lower() in VIDEO and os.path.getsize(photo.path) > LARGEST_VIDEO:
+        if _is_too_large(photo, os.path.getsize(photo.path)):
             return Examined(photo, None, fault=f"{photo.path} is larger than {LARGEST_VIDEO >> 20} MB; cut it")
         return Examined(photo, file_facts(Path(photo.path)))
+    except OSError as error:
+        return Examined(photo, None, fault=f"{photo.path} cannot be read ({error.strerror or error})")
+
+
+def _is_too_large(photo: Photo, size: int) -> bool:
+    return photo.file.suffix.lower() in VIDEO and size > LARGEST_VIDEO
+
+
+def _examine_remote(photo: Photo) -> Examined:
+    if _is_too_large(photo, photo.size):  # before it is fetched
+        return Examined(photo, None, fault=f"{photo.path} is larger than {LARGEST_VIDEO >> 20} MB; cut it")
+    try:
+        return Examined(photo, file_facts(RemoteFile(photo.path), photo.modified))
     except OSError as error:
         return Examined(photo, None, fault=f"{photo.path} cannot be read ({error.strerror or error})")

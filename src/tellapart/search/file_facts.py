@@ -13,6 +13,7 @@ from tellapart.images.formats import image_suffixes
 from tellapart.images.metadata.photo_metadata import PhotoMetadata, modified_time, read_metadata
 from tellapart.images.opening_files import open_photo
 from tellapart.images.orientation import upright_size
+from tellapart.images.remote import RemoteFile
 from tellapart.images.verified_file import hash_of
 
 
@@ -36,16 +37,21 @@ class FileFacts:
     """What people wrote about the photo into its file."""
 
 
-def file_facts(path: Path) -> FileFacts:
+def file_facts(path: Path | RemoteFile, modified: int = 0) -> FileFacts:
     """Read the facts of a file; OSError if it cannot be read. A file that is not an image has width and height 0.
 
     The file is read once, so that all facts describe the same bytes. Its time is read first: a file that changes
     meanwhile has a later time at the next update.
+
+    modified: of a file at an address, as the list of files said; sidecars are not read there.
     """
     image_suffixes()  # registers plugins
-    with path.open("rb") as file:
-        status = os.fstat(file.fileno())
-        data = file.read()
+    if isinstance(path, RemoteFile):
+        data = path.read_to_keep()
+    else:
+        with path.open("rb") as file:
+            modified = modified_time(path, os.fstat(file.fileno()).st_mtime_ns)
+            data = file.read()
     width, height, metadata = 0, 0, PhotoMetadata()
     # A broken header, for which a plugin may raise anything, is no error here: decoding reports it.
     with (
@@ -53,10 +59,10 @@ def file_facts(path: Path) -> FileFacts:
         open_photo(io.BytesIO(data), path.suffix) as opened,
     ):
         width, height = upright_size(opened)
-        metadata = read_metadata(opened, path)
+        metadata = read_metadata(opened, None if isinstance(path, RemoteFile) else path)
     return FileFacts(
         size=len(data),
-        modified=modified_time(path, status.st_mtime_ns),
+        modified=modified,
         content=hash_of(data),
         width=width,
         height=height,

@@ -18,8 +18,10 @@ from tellapart.search.embedded import BATCH, Embedded, Seen
 class LightEmbedder:
     """A matcher, and a captioner if captions are needed. The backbone reads a photo once for both."""
 
-    def __init__(self, matcher: LightMatcher, captioner: LightCaptioner | None = None, beam: int = BEAM) -> None:
-        self.matcher, self.captioner, self.beam = matcher, captioner, beam
+    def __init__(
+        self, matcher: LightMatcher, captioner: LightCaptioner | None = None, beam: int = BEAM, *, batch: int = BATCH
+    ) -> None:
+        self.matcher, self.captioner, self.beam, self.batch = matcher, captioner, beam, batch
         self.width, self.fingerprint = matcher.width, matcher.fingerprint
         self.extractor = matcher.extractor
 
@@ -35,7 +37,7 @@ class LightEmbedder:
 
     def embed_photos(self, photos: Iterable[ImageInput]) -> Iterator[Embedded]:
         """Vectors, and captions if there is a captioner, batch by batch and in order."""
-        for extracted in self.extractor.extract(photos, BATCH):
+        for extracted in self.extractor.extract(photos, self.batch):
             if not extracted.places:
                 yield Embedded([], np.zeros((0, self.width), np.float32), None, extracted.faults)
                 continue

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 
 from tellapart.images.verified_file import VerifiedFile
 from tellapart.search.embedded import Embedded, Embeds
-from tellapart.search.examined import Engine, Examined, Photo, examine_file
+from tellapart.search.examined import Engine, Examined, Photo, examine_files
 from tellapart.search.known import holds_content
 
 
@@ -23,7 +22,7 @@ class _Chunk:
     """Photos whose files have been read; those whose bytes are not among `contents` are still to be encoded."""
 
     def __init__(self, photos: Sequence[Photo], contents: np.ndarray) -> None:
-        self.examined = [examine_file(photo) for photo in photos]
+        self.examined = examine_files(photos)
         self.new = [
             place
             for place, one in enumerate(self.examined)
@@ -36,7 +35,7 @@ class _Chunk:
         """The file of a photo: only the bytes that were hashed may be decoded."""
         one = self.examined[place]
         assert one.facts is not None
-        self.files[place] = VerifiedFile(Path(one.photo.path), one.facts.content)
+        self.files[place] = VerifiedFile(one.photo.file, one.facts.content)
         return self.files[place]
 
     def finish(self, place: int, described: Embedded, row: int) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.core.paths import Paths, as_paths
+from tellapart.core.paths import Paths
 from tellapart.core.progress import progress_bar
 from tellapart.images.sources import ImageInput, as_images
 from tellapart.inference.known_images import KnownImages
@@ -24,6 +24,7 @@ from tellapart.search.answer import Answer, Query, answer, captions_have
 from tellapart.search.calibration import Calibration, read_calibration
 from tellapart.search.changes import Changes
 from tellapart.search.copies import SAME
+from tellapart.search.embedded import BATCH
 from tellapart.search.embedders import embedder_of, open_embedder
 from tellapart.search.engines import EngineName, engine_factory
 from tellapart.search.file_facts import content_of
@@ -62,8 +63,13 @@ class PhotoIndex:
         workers: int = 0,
         *,
         precision: str = "auto",
+        compile: bool = False,
+        batch: int = BATCH,
     ) -> None:
+        if batch < 1:
+            raise InputError(f"`batch` must be at least 1, not {batch}.")
         self.path, self.device, self.workers, self.precision = path, device, workers, precision
+        self.compile, self.batch = compile, batch
         self._matcher, self._captioner = matcher, captioner
         self._store = open_store(path) if store_exists(path) else None
         self._searcher: Searcher | None = None
@@ -98,7 +104,7 @@ class PhotoIndex:
         if self._matcher is not None and not isinstance(self._matcher, str | os.PathLike):
             return self._matcher
         own = "bundled" if self._store is None else self._store.about.matcher
-        return load_matcher(self._matcher or own, self.device, self.workers, self.precision)
+        return load_matcher(self._matcher or own, self.device, self.workers, self.precision, compile=self.compile)
 
     @functools.cached_property
     def captioner(self) -> OpenCaptioner | None:
@@ -107,7 +113,9 @@ class PhotoIndex:
             return self._captioner
         own = "bundled" if self._store is None else self._store.about.captioner
         name = own if self._captioner == "auto" else self._captioner
-        return load_captioner(name, self.device, self.workers, self.precision) if name else None
+        if not name:
+            return None
+        return load_captioner(name, self.device, self.workers, self.precision, compile=self.compile)
 
     def update(
         self,
@@ -123,24 +131,27 @@ class PhotoIndex:
     ) -> Changes:
         """Bring the index up to date with folders of photos: new, changed, moved and deleted files.
 
+        folders: paths, or addresses that fsspec reads (s3://bucket/photos).
         forget: remove the photos of a folder that holds none any more; otherwise that raises an Error.
         chunk: photos that become visible together; at most so many are encoded again after a crash.
         verify: encode unchanged photos too, and replace vectors that are not those of their files.
         engine: `ray` encodes on a cluster, with `workers` workers that take `gpus` GPUs each.
         """
-        roots = checked_roots(as_paths(folders))  # before models are loaded and an index is made
-        embedder = embedder_of(self.matcher, self.captioner)
+        given = [folders] if isinstance(folders, Named) else list(folders)
+        roots = checked_roots(given)  # before models are loaded and an index is made
+        embedder = embedder_of(self.matcher, self.captioner, self.batch)
         about = about_models(self.matcher, self.captioner)
-        make = functools.partial(open_embedder, about.matcher, about.captioner, self.device, 1)
+        make = functools.partial(
+            open_embedder, about.matcher, about.captioner, self.device, 1,
+            precision=self.precision, compile=self.compile, batch=self.batch,
+        )  # fmt: skip
         engine_for = engine_factory(engine, embedder, make, chunk, workers, gpus)
         converted = self._convert()
         store = open_or_make(self.path, about)
         self._store, self._searcher = store, None
         total = count_photos(roots)
         with progress_bar(total, "indexing", enabled=progress, unit="photos") as advance:
-            changes = update_index(
-                store, as_paths(folders), engine_for, chunk, forget, advance, verify=verify, total=total
-            )
+            changes = update_index(store, roots, engine_for, chunk, forget, advance, verify=verify, total=total)
         changes.converted = converted
         self.built = store.build(embedder.embed_texts)
         return changes

@@ -14,6 +14,7 @@ from tellapart.core.errors import InputError
 from tellapart.search.filters import Filters
 from tellapart.search.protocol import Store
 from tellapart.search.table import OWN_CAPTIONS
+from tellapart.text.written import as_written
 
 NEIGHBOURS = 10
 IN_MEMORY = 512 * 1024 * 1024
@@ -181,7 +182,7 @@ def _found(row: dict[str, Any], score: float) -> Found:
     return Found(
         row["path"],
         score,
-        own or row["caption"],
+        own or generated_caption(row),
         *shown,
         confidence=None if own else row.get("confidence"),
         sure=None if own else row.get("sure"),
@@ -194,3 +195,9 @@ def _found(row: dict[str, Any], score: float) -> Found:
 def own_caption(row: dict[str, Any]) -> str | None:
     """The caption that people wrote: the edited one, else the description in the file."""
     return row["edited"] or row.get("described") or None
+
+
+def generated_caption(row: dict[str, Any]) -> str | None:
+    """The generated caption as people write it; earlier versions stored its words ("cat 's")."""
+    caption: str | None = row["caption"]
+    return caption and as_written(caption)

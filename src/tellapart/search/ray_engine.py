@@ -1,6 +1,7 @@
 """Encoding photos for an index with Ray Data, on the workers of a cluster.
 
-Every worker must have the folders under the same path (a shared file system). Only this process writes the index.
+Every worker must have the folders under the same path (a shared file system), or be able to read the addresses of the
+photos (object storage). Only this process writes the index.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import datetime
 import importlib
 import itertools
 import json
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
@@ -32,7 +34,8 @@ class RayWorker:
         self.embedder, self.contents = make(), contents
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, Any]:
-        photos = [Photo(str(path), str(folder)) for path, folder in zip(batch["path"], batch["folder"])]
+        rows = zip(batch["path"], batch["folder"], batch["modified"], batch["size"])
+        photos = [Photo(str(path), str(folder), int(modified), int(size)) for path, folder, modified, size in rows]
         examined = examine_all(photos, self.embedder, self.contents)
         empty = np.zeros(self.embedder.width, np.float32)
         vectors = np.stack([empty if one.vector is None else one.vector for one in examined])
@@ -46,6 +49,8 @@ def ray_engine(make: Callable[[], Embeds], contents: np.ndarray, workers: int, c
         data = importlib.import_module("ray.data")
     except ImportError as error:
         raise InputError("`engine='ray'` needs Ray; run `pip install 'ray[data]'`.") from error
+    logging.getLogger("ray.data").setLevel(logging.WARNING)  # it lists its progress otherwise
+    data.DataContext.get_current().enable_progress_bars = False
     if not ray.is_initialized():
         ray.init(log_to_driver=False, include_dashboard=False)
 
@@ -57,7 +62,7 @@ def ray_engine(make: Callable[[], Embeds], contents: np.ndarray, workers: int, c
                 RayWorker,
                 fn_constructor_args=(make, contents),
                 batch_size=chunk,
-                concurrency=workers,
+                compute=data.ActorPoolStrategy(size=workers),
                 num_gpus=gpus,
             )
             for batch in examined.iter_batches(batch_size=chunk, batch_format="numpy"):

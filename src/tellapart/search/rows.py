@@ -11,6 +11,7 @@ from tellapart.search.examined import Examined, Photo
 from tellapart.search.known import Known
 from tellapart.search.protocol import Store
 from tellapart.search.table import COPIED, Row
+from tellapart.text.written import as_written
 
 SAME_VECTOR = 0.999
 """Cosine of two vectors of one photo, which differ by rounding."""
@@ -61,7 +62,7 @@ def _row(one: Examined, sources: dict[str, Row]) -> Row:
     assert one.facts is not None
     facts = {**one.facts.__dict__, "path": one.photo.path, "folder": one.photo.folder}
     if one.vector is not None:
-        described = {"caption": one.caption, "confidence": one.confidence, "sure": one.sure}
+        described = {"caption": one.caption and as_written(one.caption), "confidence": one.confidence, "sure": one.sure}
         return {**facts, **described, "vector": one.vector, "edited": None}
     source = sources[one.facts.content]
     return {**facts, **{name: source.get(name) for name in ("vector", "caption", "confidence", "sure", "edited")}}

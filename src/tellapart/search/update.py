@@ -17,14 +17,15 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.core.file_lock import lock
-from tellapart.images.folders import images_in
+from tellapart.core.paths import OnePath
+from tellapart.images.remote import full_address, is_address, is_remote_folder
 from tellapart.search.changes import Changes
 from tellapart.search.examined import Engine, Photo
 from tellapart.search.known import Known, read_known
 from tellapart.search.protocol import Store
 from tellapart.search.rows import write_chunk
 from tellapart.search.update_status import reported
-from tellapart.search.walk import Unreadable, changed_photos
+from tellapart.search.walk import Unreadable, changed_photos, holds_photos
 
 COMPACT_EVERY = 64
 """Chunks."""
@@ -34,7 +35,7 @@ CHANGING_ATTEMPTS = 3
 
 def update_index(
     store: Store,
-    folders: Sequence[Path],
+    folders: Sequence[OnePath],
     engine_for: Callable[[np.ndarray], Engine],
     chunk: int = 256,
     forget: bool = False,
@@ -98,13 +99,16 @@ def _write_again(
     changes.faults += [f"{photo.path} keeps changing; index it again when it is complete" for photo in photos]
 
 
-def checked_roots(folders: Sequence[Path]) -> list[str]:
-    """The folders with links resolved; raises if one of them is none."""
+def checked_roots(folders: Sequence[OnePath]) -> list[str]:
+    """The folders with links resolved, and addresses as lists of files spell them; raises if one of them is none."""
     if not folders:
         raise InputError("Give at least one folder of photos.")
-    roots = [str(folder.expanduser().resolve()) for folder in folders]
+    roots = [
+        full_address(str(folder)) if is_address(folder) else str(Path(folder).expanduser().resolve())
+        for folder in folders
+    ]
     for root in roots:
-        if not os.path.isdir(root):
+        if not (is_remote_folder(root) if is_address(root) else os.path.isdir(root)):
             raise InputError(f"{root} is not a folder; give a folder of photos.")
     return roots
 
@@ -114,7 +118,7 @@ def _check_emptied(store: Store, roots: Sequence[str], gone: Sequence[str], forg
     if forget or not gone:
         return
     for root in roots:
-        if any(path.startswith(root + os.sep) for path in gone) and next(images_in(Path(root)), None) is None:
+        if any(path.startswith(root + os.sep) for path in gone) and not holds_photos(root):
             raise InputError(
                 f"{root} holds no photos now, but the index {store.where} has photos of it. If its disk is not "
                 "mounted, mount it. To remove the photos from the index, use `forget=True`."

@@ -8,16 +8,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from tellapart.images.folders import images_in
 from tellapart.images.formats import NEEDS
 from tellapart.images.metadata.photo_metadata import modified_time
+from tellapart.images.remote import RemoteFile, is_address, photos_at
 from tellapart.search.changes import Changes
 from tellapart.search.examined import Photo
 from tellapart.search.known import Known
 
+Item = TypeVar("Item")
 FILES_PER_STEP = 4096
 """Files whose size and time are compared at once."""
 FIRST_CHUNK = 32
@@ -37,7 +40,7 @@ class Unreadable:
     extras: Counter[str] = field(default_factory=Counter)
     """How many files each extra that is not installed would open."""
 
-    def lack(self, path: Path) -> None:
+    def lack(self, path: Path | RemoteFile) -> None:
         """Remember a file that cannot be opened because an extra is missing."""
         self.paths.add(str(path))
         self.extras[NEEDS[path.suffix.lower()]] += 1
@@ -69,8 +72,8 @@ def changed_photos(
     size = min(chunk, FIRST_CHUNK)
     sidecars = _Sidecars()
     for some in _in_pieces(_walk(roots, unreadable), FILES_PER_STEP):
-        states = [_state(photo.path, unreadable, sidecars) for photo in some]
-        there = [photo for photo, state in zip(some, states) if state is not None]
+        states = [state or _state(photo.path, unreadable, sidecars) for photo, state in some]
+        there = [photo for (photo, _), state in zip(some, states) if state is not None]
         sizes, modified = np.asarray([state for state in states if state is not None], np.int64).reshape(-1, 2).T
         same = known.unchanged([photo.path for photo in there], sizes, modified)
         changes.unchanged += int(same.sum())
@@ -88,12 +91,21 @@ def count_photos(roots: Sequence[str]) -> int:
     return sum(1 for _ in _walk(roots, Unreadable()))
 
 
-def _walk(roots: Sequence[str], unreadable: Unreadable) -> Iterator[Photo]:
-    """Each photo once, even if one folder lies in another: it belongs to the outermost."""
+State = tuple[int, int]
+"""Size and time of change of a file."""
+
+
+def _walk(roots: Sequence[str], unreadable: Unreadable) -> Iterator[tuple[Photo, State | None]]:
+    """Each photo once, even if one folder lies in another: it belongs to the outermost. Lists of files at addresses
+    say their state."""
     outermost = [root for root in dict.fromkeys(roots) if not any(_within(root, other) for other in roots)]
     for root in outermost:
+        if is_address(root):
+            for file in photos_at(root, unreadable.lack):
+                yield Photo(file.address, root, file.modified, file.size), (file.size, file.modified)
+            continue
         for path in images_in(Path(root), unreadable.add, unreadable.lack):
-            yield Photo(str(path), root)
+            yield Photo(str(path), root), None
 
 
 def _within(root: str, other: str) -> bool:
@@ -118,7 +130,7 @@ class _Sidecars:
         return bool(self.stems) and (name in self.stems or os.path.splitext(name)[0] in self.stems)
 
 
-def _state(path: str, unreadable: Unreadable, sidecars: _Sidecars) -> tuple[int, int] | None:
+def _state(path: str, unreadable: Unreadable, sidecars: _Sidecars) -> State | None:
     """Size and time of change of a file, or of its sidecar if that is newer; None if it cannot be read."""
     try:
         status = os.stat(path)
@@ -129,12 +141,17 @@ def _state(path: str, unreadable: Unreadable, sidecars: _Sidecars) -> tuple[int,
     return status.st_size, modified_time(Path(path), own) if sidecars.has(path) else own
 
 
-def _in_pieces(photos: Iterable[Photo], size: int) -> Iterator[list[Photo]]:
-    piece: list[Photo] = []
-    for photo in photos:
-        piece.append(photo)
+def _in_pieces(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    piece: list[Item] = []
+    for item in items:
+        piece.append(item)
         if len(piece) == size:
             yield piece
             piece = []
     if piece:
         yield piece
+
+
+def holds_photos(root: str) -> bool:
+    """Whether there is a photo in a folder or at an address."""
+    return next(_walk([root], Unreadable()), None) is not None

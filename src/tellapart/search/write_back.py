@@ -16,6 +16,7 @@ from tellapart.images.opening_files import open_photo
 from tellapart.search.file_facts import file_facts
 from tellapart.search.filters import Filters
 from tellapart.search.protocol import Store
+from tellapart.search.query import generated_caption
 from tellapart.search.update import only_writer
 
 COLUMNS = ("path", "folder", "caption", "edited", "described", "sure")
@@ -77,7 +78,7 @@ def _write(row: dict[str, Any], settings: WriteBack, result: WrittenBack) -> boo
     """Write the caption of one photo; whether a file changed."""
     text, generated = row["edited"], False
     if not text and settings.generated and not row.get("described") and row.get("sure") is not False:
-        text, generated = row["caption"], True
+        text, generated = generated_caption(row), True
     if not text:
         return False
     file = file_inside(row["path"], row["folder"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from tellapart.search.embedded import Seen
 from tellapart.search.query import Found
 from tellapart.serve.library import PhotoLibrary
 from tellapart.text.visible_nouns import mark_visible_nouns
+from tellapart.text.written import as_written, continues
 
 EXTRA_CANDIDATES = 5
 """Candidates beyond the neighbours, because some may be copies of the photo."""
@@ -137,7 +138,7 @@ class Describer:
     def _caption(self, generated: GeneratedCaptions, images: Any, place: int, neighbours: list[Found]) -> Caption:
         differing = generated.differing[place] if generated.differing else {}
         return Caption(
-            generated.texts[place],
+            as_written(generated.texts[place]),
             self._words(generated, images, place),
             posterior=generated.posterior[place] if generated.posterior else None,
             distinct=generated.distinct[place] if generated.distinct else None,
@@ -152,8 +153,19 @@ class Describer:
         if attention is None:
             words = generated.texts[place].split()
             nouns = mark_visible_nouns([words])[0] if words else np.zeros(0, bool)
-            return [Word(word, bool(noun), None, None) for word, noun in zip(words, nouns)]
-        return [_word(attention, word) for word in range(len(attention.words))]
+            return _joined([Word(word, bool(noun), None, None) for word, noun in zip(words, nouns)])
+        return _joined([_word(attention, word) for word in range(len(attention.words))])
+
+
+def _joined(words: list[Word]) -> list[Word]:
+    """Words as people write them: "cat" and "'s" are one, with the attention of the first."""
+    joined: list[Word] = []
+    for word in words:
+        if joined and continues(word.text, joined[-1].text):
+            joined[-1] = replace(joined[-1], text=joined[-1].text + word.text)
+        else:
+            joined.append(word)
+    return joined
 
 
 def _word(attention: CaptionAttention, place: int) -> Word:

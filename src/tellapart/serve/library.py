@@ -18,6 +18,7 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.images.folders import file_inside
+from tellapart.images.remote import is_address
 from tellapart.runs.bundled import lasting_name
 from tellapart.search.answer import Answer, answer
 from tellapart.search.edit_history import Edit
@@ -25,11 +26,12 @@ from tellapart.search.embedders import embedder_of
 from tellapart.search.filters import Filters
 from tellapart.search.photo_index import PhotoIndex
 from tellapart.search.protocol import NO_FILTERS, check_matcher
-from tellapart.search.query import Found, Searcher, own_caption
+from tellapart.search.query import Found, Searcher, generated_caption, own_caption
 from tellapart.search.table import FACTS
 from tellapart.search.update_status import UpdateStatus, read_status
 from tellapart.serve.cache import LRUCache
 from tellapart.serve.choices import shown_folder
+from tellapart.serve.fetched import FetchedPhotos
 from tellapart.serve.newest import NewestPhotos
 
 PHOTO_ID = r"^[0-9a-f]{32}$"
@@ -77,6 +79,7 @@ class PhotoLibrary:
         self.embedder = embedder_of(index.matcher, index.captioner)
         check_matcher(self.store, self.embedder.fingerprint, lasting_name(index.matcher.run.folder))
         self._files: LRUCache[tuple[str, str]] = LRUCache(CACHED_FILES)
+        self._fetched = FetchedPhotos()
         self._newest = NewestPhotos(index.store)
         self._write_lock = threading.Lock()
 
@@ -148,15 +151,18 @@ class PhotoLibrary:
     def file(self, photo_id: str) -> Path:
         """The file of a photo: the first copy that exists inside the indexed folder."""
         cached = self._files.get(photo_id)
-        file = file_inside(*cached) if cached else None
+        file = self._file(*cached, photo_id) if cached else None
         if file is not None:
             return file
         for row in self._rows(photo_id):
-            file = file_inside(row["path"], row["folder"])
+            file = self._file(row["path"], row["folder"], photo_id)
             if file is not None:
                 self._files.put(photo_id, (row["path"], row["folder"]))
                 return file
         raise UnknownPhoto(f"The file of photo {photo_id} no longer exists; update the index.")
+
+    def _file(self, path: str, folder: str, photo_id: str) -> Path | None:
+        return self._fetched.file(path, photo_id) if is_address(path) else file_inside(path, folder)
 
     def history(self, photo_id: str) -> list[Edit]:
         """The captions that people saved for a photo, oldest first."""
@@ -192,9 +198,9 @@ def _photo(row: dict[str, Any]) -> Photo:
         id=row["content"],
         name=PurePath(row["path"]).name,
         folder=shown_folder(row["path"], row["folder"]),
-        caption=own_caption(row) or row["caption"],
+        caption=own_caption(row) or generated_caption(row),
         edited=bool(row["edited"]),
-        generated_caption=row["caption"],
+        generated_caption=generated_caption(row),
         taken=row["taken"],
         width=row["width"],
         height=row["height"],

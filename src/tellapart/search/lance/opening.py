@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import importlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -83,4 +84,17 @@ def _connect(where: str) -> Any:
         what = "An index on object storage" if is_address(where) else f"The index {where} of an earlier version"
         raise InputError(f"{what} needs LanceDB; run `pip install 'tellapart[lance]'`.") from error
     session = lancedb.Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=FILE_CACHE)
-    return lancedb.connect(where, read_consistency_interval=READ_INTERVAL, session=session)
+    try:
+        return lancedb.connect(where, read_consistency_interval=READ_INTERVAL, session=session)
+    except ValueError as error:  # storage that does not answer; a table that is not there is found out later
+        raise InputError(f"No index can be at {where} ({_reason(str(error))}); fix that or choose another.") from error
+
+
+def _reason(text: str) -> str:
+    """The last message in what LanceDB says of an error, or its beginning.
+
+    >>> _reason('IO { inner: Connect { code: 111, message: "Connection reset" } }')
+    'Connection reset'
+    """
+    messages = re.findall(r'message: "([^"]+)"', text)
+    return str(messages[-1]) if messages else text[:200]
