@@ -32,7 +32,7 @@ class PrepareOptions:
 
     source: Positional[Annotated[str, arg(metavar="SOURCE")]]
     """A folder or file of images and captions; an index, for the captions that people edited in it; hf:NAME, a data set
-    of the model hub; or `scenes`, the built-in data."""
+    of the model hub; shards at an address such as s3://bucket/shards; or `scenes`, the built-in data."""
     out: Path
     """The pack to write. It appears when it is complete."""
     format: Literal["auto", "folder", "coco", "karpathy", "flickr", "posts", "parts", "corpus", "index"] = "auto"
@@ -87,8 +87,9 @@ class PrepareOptions:
     """Also store the images in the pack, as squares of this side in pixels, for training on machines without the image
     files. 0: do not. `tellapart extract PACK --store-pixels N` adds them later."""
     stream: bool = False
-    """Write shards (tar, parquet, arrow, hf:NAME) into the pack sample by sample, in little memory: for millions of
-    images. With --store-pixels their images are in the pack alone. Nouns are not marked."""
+    """Write shards (tar, parquet, arrow, hf:NAME) or a table (CSV, TSV, JSONL; rows of an image together) into the pack
+    sample by sample, in little memory: for millions of images. With --store-pixels their images are in the pack alone.
+    Nouns are not marked."""
     scene_count: int = 600
     """Number of scenes to draw."""
     scene_size: int = 160

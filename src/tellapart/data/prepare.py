@@ -21,10 +21,12 @@ from tellapart.data.readers.source import ReaderOptions
 from tellapart.data.splits import decide_splits, hashed_split, parse_shares
 from tellapart.data.store_pixels import store_pixels
 from tellapart.data.stream_pack import stream_pack
-from tellapart.data.unpack_shards import Sample, samples_of, shards_in, unpack
+from tellapart.data.stream_table import is_table, table_samples
+from tellapart.data.unpack_shards import Sample, samples_of, shards_at, shards_in, unpack
 from tellapart.data.write_pack import check_overwrite
 from tellapart.data.write_prepared import count_vocabulary, drop_unusable_sentences, write_prepared
 from tellapart.images.checking import Check
+from tellapart.images.remote import is_address
 from tellapart.text.rules import TextRules, preset
 from tellapart.text.vocabulary import Vocabulary
 
@@ -60,9 +62,11 @@ def prepare_pack(
     format: a name in `readers`, or `auto` to recognise it. entities, detections: a path, `auto` (used if found next
     to the source) or `none`. corpus: a file of sentences without images. rules: text rules, or a preset's name.
     vocabulary: used instead of counting one. split: shares of train, val and test for sources that name no splits.
-    Shards (tar, parquet, arrow) and data sets of the hub (`hf:NAME`) are first unpacked into the folder OUT-images.
+    Shards (tar, parquet, arrow), in folders or at addresses that fsspec reads (s3://…), and data sets of the hub
+    (`hf:NAME`) are first unpacked into the folder OUT-images.
     store_side: also store the images in the pack, as squares of this side in pixels; 0: do not.
-    stream: write shards into the pack sample by sample, in little memory: for millions of images. With `store_side`
+    stream: write shards, or a table, into the pack sample by sample, in little memory: for millions of images. The rows
+    of a table give paths from its folder or from `options.images`, those of one image together. With `store_side`
     their images are stored in the pack alone. Nouns are not marked.
     """
     named, source, out, options = str(source), Path(source), Path(out), options or ReaderOptions()
@@ -70,10 +74,12 @@ def prepare_pack(
     rules = preset(rules) if isinstance(rules, str) else rules
     if rules.needs_vocabulary:  # subwords are neither nouns nor parts of annotated phrases
         nouns, entities = False, "none" if entities == "auto" else entities
-    samples = _samples(named) if format == "auto" else None
+    samples = _samples(named, stream, options) if format == "auto" else None
     if stream:
         if samples is None:
-            raise InputError(f"`stream` reads shards (tar, parquet, arrow) and hf:NAME; {source} has none.")
+            raise InputError(
+                f"`stream` reads shards (tar, parquet, arrow), a table (CSV, TSV, JSONL) and hf:NAME; {named} is none."
+            )
         shares = parse_shares(split or SPLIT)
         splits_by = partial(hashed_split, shares=shares, seed=seed)
         return stream_pack(samples, named, out, rules=rules, vocabulary=vocabulary, split=splits_by, side=store_side)
@@ -123,12 +129,27 @@ def prepare_pack(
     return pack
 
 
-def _samples(source: str) -> Iterator[Sample] | None:
-    """The samples of shards or of a data set of the hub; None for other sources."""
+def _samples(source: str, stream: bool, options: ReaderOptions) -> Iterator[Sample] | None:
+    """The samples of shards, of a data set of the hub, or of a table to stream; None for other sources."""
+    if is_address(source):
+        return _remote_samples(source, stream, options)
+    if stream and is_table(source):
+        return table_samples(source, options)
     if source.startswith(HUB) and not Path(source.removeprefix(HUB)).is_dir():
         return hub_samples(source.removeprefix(HUB))
     shards = shards_in(Path(source.removeprefix(HUB)))
     return samples_of(shards) if shards else None
+
+
+def _remote_samples(source: str, stream: bool, options: ReaderOptions) -> Iterator[Sample]:
+    if is_table(source):
+        if not stream:
+            raise InputError(f"{source}: a table at an address is read with `stream=True`.")
+        return table_samples(source, options)
+    shards = shards_at(source)
+    if not shards:
+        raise InputError(f"{source} has no shards (tar, parquet, arrow); other formats are read from folders.")
+    return samples_of(shards)
 
 
 def stored_words(folder: Path) -> tuple[Vocabulary, TextRules | None]:

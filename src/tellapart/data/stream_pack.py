@@ -100,6 +100,9 @@ def _write_samples(
         while some := list(islice(stream, TOGETHER)):
             words = iter(rules.split([text for sample in some for text in sample.captions], vocabulary))
             for sample in some:
+                if sample.fault:
+                    tally.skipped[sample.fault] += 1
+                    continue
                 mine = [(text, row) for text, row in [(text, next(words)) for text in sample.captions] if row]
                 suffix = suffix_of(sample.image)
                 size = images.size(sample.image) if suffix and mine else None
@@ -210,7 +213,7 @@ def _report(tally: _Tally, vocabulary: Vocabulary, unknown: int) -> dict[str, An
         "skipped": {
             "counts": dict(tally.skipped),
             "items": [
-                {"kind": kind, "item": f"{count:,} samples", "where": "the shards", "reason": "left out"}
+                {"kind": kind, "item": f"{count:,} samples", "where": "the source", "reason": "left out"}
                 for kind, count in tally.skipped.items()
             ],
         },

@@ -9,14 +9,15 @@ from __future__ import annotations
 import importlib
 import json
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_folder
 from tellapart.data.readers.folder import CAPTION_COLUMNS, SPLIT_VALUES
+from tellapart.images.remote import RemoteFile, files_at, full_address, open_remote
 
 SUFFIXES = (".tar", ".parquet", ".arrow")
 IMAGE_COLUMNS = ("image", "jpg", "jpeg", "png", "webp", "img", "picture", "photo", "image_bytes", "bytes")
@@ -35,9 +36,22 @@ class Sample:
     image: bytes
     captions: tuple[str, ...]
     split: str | None
+    fault: str = ""
+    """Why it is left out, if its source says so."""
 
 
-def shards_in(source: Path) -> list[Path]:
+Shard = Path | RemoteFile
+
+
+def shards_at(address: str) -> list[Shard]:
+    """The shards at an address: itself, or files under it and one folder below."""
+    if PurePosixPath(address).suffix.lower() in SUFFIXES:
+        return [RemoteFile(full_address(address))]
+    found = (RemoteFile(name) for name in files_at(address, depth=2))
+    return [file for file in found if file.suffix.lower() in SUFFIXES and not file.name.startswith("cache-")]
+
+
+def shards_in(source: Path) -> Sequence[Shard]:
     """The shards of a source: itself, or files in the folder and one folder below; a caption table has none."""
     if source.is_file():
         return [source] if source.suffix.lower() in SUFFIXES else []
@@ -58,7 +72,7 @@ def _has_images(shard: Path) -> bool:
         return True  # reading it says what is wrong
 
 
-def samples_of(shards: list[Path]) -> Iterator[Sample]:
+def samples_of(shards: Sequence[Shard]) -> Iterator[Sample]:
     """The samples of shards, one after the other."""
     for shard in shards:
         yield from _samples(shard)
@@ -99,20 +113,21 @@ def suffix_of(image: bytes) -> str:
     return next((suffix for start, suffix in MAGIC.items() if image.startswith(start)), "")
 
 
-def split_of(shard: Path) -> str | None:
+def split_of(shard: Path | RemoteFile) -> str | None:
     """The split that a shard's name or folder states, as in train-00000-of-00004.parquet.
 
     >>> split_of(Path("data/validation-00000-of-00001.parquet")), split_of(Path("laion/00000.tar"))
     ('val', None)
     """
-    for name in (shard.name.split(".")[0].split("-")[0].lower(), shard.parent.name.lower()):
+    path = PurePosixPath(str(shard))
+    for name in (path.name.split(".")[0].split("-")[0].lower(), path.parent.name.lower()):
         found = SPLIT_VALUES.get(name, name)
         if name and found in SPLITS:
             return found
     return None
 
 
-def _samples(shard: Path) -> Iterator[Sample]:
+def _samples(shard: Shard) -> Iterator[Sample]:
     try:
         if shard.suffix.lower() == ".tar":
             yield from _tar_samples(shard)
@@ -122,10 +137,14 @@ def _samples(shard: Path) -> Iterator[Sample]:
         raise InputError(f"{shard} cannot be read ({error}); download it again.") from error
 
 
-def _tar_samples(shard: Path) -> Iterator[Sample]:
+def _opened(shard: Shard) -> BinaryIO:
+    return open_remote(shard.address) if isinstance(shard, RemoteFile) else shard.open("rb")
+
+
+def _tar_samples(shard: Shard) -> Iterator[Sample]:
     """Files whose names agree up to the first dot are one sample; a tar file has them one after the other."""
     key, parts = "", dict[str, bytes]()
-    with tarfile.open(shard, "r|*") as tar:
+    with _opened(shard) as file, tarfile.open(fileobj=file, mode="r|*") as tar:
         for member in tar:
             if not member.isfile():
                 continue
@@ -136,8 +155,8 @@ def _tar_samples(shard: Path) -> Iterator[Sample]:
                 yield _sample(parts, split_of(shard))
                 parts = {}
             key = name
-            file = tar.extractfile(member)
-            parts[kind.lower()] = b"" if file is None else file.read()
+            part = tar.extractfile(member)
+            parts[kind.lower()] = b"" if part is None else part.read()
     if parts:
         yield _sample(parts, split_of(shard))
 
@@ -170,21 +189,23 @@ def sample_of(row: Mapping[str, Any], split: str | None) -> Sample:
     return Sample(_image(row), tuple(text.strip() for text in _texts(row)), row.get("split") or split)
 
 
-def _table_samples(shard: Path) -> Iterator[Sample]:
+def _table_samples(shard: Shard) -> Iterator[Sample]:
     for batch in _batches(shard):
         for row in batch.to_pylist():
             yield sample_of(row, split_of(shard))
 
 
-def _batches(shard: Path) -> Iterator[Any]:
+def _batches(shard: Shard) -> Iterator[Any]:
     try:
         if shard.suffix.lower() == ".parquet":
-            yield from importlib.import_module("pyarrow.parquet").ParquetFile(shard).iter_batches(ROWS_AT_ONCE)
+            parquet = importlib.import_module("pyarrow.parquet")
+            with _opened(shard) as file:
+                yield from parquet.ParquetFile(file).iter_batches(ROWS_AT_ONCE)
             return
         arrow = importlib.import_module("pyarrow")
     except ImportError as error:
         raise InputError(f"{shard.suffix} files need pyarrow; run `pip install pyarrow`.") from error
-    with arrow.memory_map(str(shard)) as file:
+    with _opened(shard) if isinstance(shard, RemoteFile) else arrow.memory_map(str(shard)) as file:
         for batch in importlib.import_module("pyarrow.ipc").open_stream(file):
             yield from (batch.slice(first, ROWS_AT_ONCE) for first in range(0, len(batch), ROWS_AT_ONCE))
 

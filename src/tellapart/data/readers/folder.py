@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from tellapart.core.errors import InputError
 from tellapart.core.text_files import read_text
-from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourceImage, json_lines
+from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourceImage, parsed_lines
 from tellapart.images.file_index import ImageFileIndex
 from tellapart.images.formats import SUFFIXES, image_stem
 
@@ -61,8 +62,8 @@ def read(source: Path, options: ReaderOptions) -> Source:
     for where, name, texts, split in rows:
         key = _identity(name)
         if key not in images:
-            images[key] = SourceImage(key, name, "" if split is None else _split_value(split), where)
-        elif split is not None and _split_value(split) != images[key].split:
+            images[key] = SourceImage(key, name, "" if split is None else split_value(split), where)
+        elif split is not None and split_value(split) != images[key].split:
             earlier = images[key]
             result.skip(
                 "duplicate id",
@@ -82,13 +83,21 @@ def _identity(name: str) -> str:
     return f"{parent}/{image_stem(name)}" if parent else image_stem(name)
 
 
-def _split_value(value: str) -> str:
+def split_value(value: str) -> str:
+    """A split as packs name it.
+
+    >>> split_value("Validation"), split_value("")
+    ('val', 'none')
+    """
     value = value.strip().lower()
     return SPLIT_VALUES.get(value, value)
 
 
 def _table(path: Path, options: ReaderOptions, result: Source) -> Iterator[Row]:
-    return _json_rows(path, options, result) if path.suffix.lower() == ".jsonl" else _csv_rows(path, options, result)
+    text = read_text(path, options.encoding)
+    if path.suffix.lower() == ".jsonl":
+        return json_rows(path, text.split("\n"), options, result)
+    return csv_rows(path, io.StringIO(text, newline=""), options, result)
 
 
 def _column(names: Sequence[str], asked: str | None, known: Sequence[str], what: str, argument: str, path: Path) -> str:
@@ -109,28 +118,28 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(shown + ["…"] * (len(names) > 10))
 
 
-def _csv_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[Row]:
-    text = read_text(path, options.encoding)
-    first = text.split("\n", 1)[0]
+def csv_rows(path: Path, lines: Iterable[str], options: ReaderOptions, result: Source) -> Iterator[Row]:
+    """The rows of the lines of a CSV or TSV file; broken ones are skipped."""
+    lines = iter(lines)
+    first = next(lines, "")
     delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;|\t", key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True)
+    reader = csv.reader(chain([first] if first else [], lines), delimiter=delimiter, strict=True, skipinitialspace=True)
     try:
         header = next(reader, None)
         if header is None:
             raise InputError(f"{path} is empty; each line should have an image and a caption.")
+        rows: Iterator[list[str]] = iter(reader)
+        end = reader.line_num
         if len(header) > 1 and "." + header[0].rpartition(".")[2].lower() in SUFFIXES and options.image_column is None:
-            header, reader = (
-                ["image", "caption"] + [""] * (len(header) - 2),
-                csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True),
-            )  # no header: the first line names an image
+            rows, end = chain([header], reader), 0  # no header: the first line names an image
+            header = ["image", "caption"] + [""] * (len(header) - 2)
         header = [name.strip() for name in header]
         image = header.index(_column(header, options.image_column, IMAGE_COLUMNS, "image names", "image_column", path))
         caption = header.index(
             _column(header, options.caption_column, CAPTION_COLUMNS, "captions", "caption_column", path)
         )
         split = next((i for i, name in enumerate(header) if name and name.lower() in _split_names(options)), None)
-        end = reader.line_num
-        for row in reader:
+        for row in rows:
             where, end = f"{path.name}, line {end + 1}", reader.line_num
             if not row or not any(cell.strip() for cell in row):
                 continue
@@ -152,9 +161,10 @@ def _split_names(options: ReaderOptions) -> Sequence[str]:
     return SPLIT_COLUMNS if options.split_column is None else (options.split_column.lower(),)
 
 
-def _json_rows(path: Path, options: ReaderOptions, result: Source) -> Iterator[Row]:
+def json_rows(path: Path, lines: Iterable[str], options: ReaderOptions, result: Source) -> Iterator[Row]:
+    """The rows of the lines of a JSONL file; broken ones are skipped."""
     columns: tuple[str, str] | None = None
-    for where, row in json_lines(path, result, options.encoding):
+    for where, row in parsed_lines(path, lines, result):
         if columns is None:
             names = list(row)
             columns = (
@@ -182,7 +192,7 @@ def _text_file_rows(result: Source, options: ReaderOptions) -> Iterator[Row]:
             reason = f"{text_file.name} is missing; write its captions there, one per line"
             result.skip("image without caption", file, file, reason)
             continue
-        top = _split_value(file.split("/", 1)[0]) if "/" in file else ""
+        top = split_value(file.split("/", 1)[0]) if "/" in file else ""
         split = top if top in ("train", "val", "test") else None
         lines = read_text(text_file, options.encoding).split("\n")
         while len(lines) > 1 and not lines[-1].strip():

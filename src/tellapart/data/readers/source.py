@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,8 +116,13 @@ def read_json_text(path: Path, encoding: str = "utf-8") -> Any:
 
 def json_lines(path: Path, source: Source, encoding: str = "utf-8") -> Iterator[tuple[str, dict[str, Any]]]:
     """(where, row) of each valid line of a JSONL file. Broken lines are skipped; an InputError if all are broken."""
+    return parsed_lines(path, read_text(path, encoding).split("\n"), source)
+
+
+def parsed_lines(path: Path, lines: Iterable[str], source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+    """`json_lines` of lines that have been read."""
     good = broken = 0
-    for number, line in enumerate(read_text(path, encoding).split("\n"), start=1):
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         where = f"{path.name}, line {number}"
