@@ -14,6 +14,7 @@ from PIL import Image
 import tellapart as ta
 import tiny_hub
 from tellapart.core.types import Images
+from tellapart.models.captioners.pretrained import PretrainedCaptionerModel
 from tellapart.models.decoding import greedy, log_prob, with_start
 from tellapart.runs.run import open_run
 from tellapart.text.model_tokenizer import SHIFT
@@ -92,6 +93,40 @@ def test_words_attend_to_patches(hub: Hub, photos: list[Path], family: str) -> N
     assert caption.attention is not None
     sums = caption.attention.weights.sum(1)
     assert caption.attention.weights.shape[1] == 17 and (sums <= 1.001).all() and (sums > 0.2).all()
+
+
+def test_attention_is_rolled_out_as_products_of_whole_layers() -> None:
+    """Words and rows of the image are nodes of one graph; each layer is a matrix over all of them."""
+    from tellapart.models.hub.roll_out import roll_out
+
+    words, rows, random = 3, 4, torch.Generator().manual_seed(0)
+    own = [torch.rand(1, 2, words, words, generator=random).tril().add(1e-3).softmax(-1) for _ in range(3)]
+    cross = [torch.rand(1, 2, words, rows, generator=random).softmax(-1) for _ in range(3)]
+    whole = torch.eye(words + rows)
+    for a, c in zip(own, cross):
+        to_words, to_rows = torch.eye(words + rows), torch.eye(words + rows)
+        to_words[:words, :words] = (torch.eye(words) + a[0].mean(0)) / 2
+        to_rows[:words, :words] = torch.eye(words) / 2
+        to_rows[:words, words:] = c[0].mean(0) / 2
+        whole = to_rows @ to_words @ whole
+    torch.testing.assert_close(whole.sum(1), torch.ones(words + rows))
+    expected = whole[:words, words:] / whole[:words, words:].sum(1, keepdim=True)
+    torch.testing.assert_close(roll_out(own, cross)[0], expected)
+    torch.testing.assert_close(roll_out(own[:1], cross[:1])[0], cross[0][0].mean(0))
+    with pytest.raises(ta.InputError, match="no attention over the image"):
+        roll_out(None, cross)
+
+
+def test_pixels_are_scaled_as_the_processor_does(hub: Hub) -> None:
+    """Pixels 0 ... 255 over 255, less the processor's mean, over its deviation."""
+    model = open_run(f"hf:{hub('blip')}").model
+    assert isinstance(model, PretrainedCaptionerModel)
+    pixels = torch.randint(0, 256, (2, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in ([0.48, 0.46, 0.41], [0.27, 0.26, 0.28]))
+    shown = Images(torch.zeros(2, 1, 0), torch.ones(2, 1, dtype=torch.bool), pixels=pixels)
+    ready = Images(shown.features, shown.mask, columns={"pixel_values": (pixels / 255 - mean) / std})
+    with torch.no_grad():
+        torch.testing.assert_close(model.rows(shown), model.rows(ready), atol=1e-5, rtol=1e-5)
 
 
 def test_git_has_no_attention_to_draw(hub: Hub, photos: list[Path]) -> None:

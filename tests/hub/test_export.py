@@ -19,7 +19,7 @@ from tellapart.inference import matching as by_torch
 from tellapart.papers.recipes import find_recipe
 from tellapart.runs.export import export_hub
 from tellapart.runs.own_hub import register
-from tellapart.runs.run import slim_run
+from tellapart.runs.slim_run import slim_run
 from tellapart.training.settings import TrainSettings
 from tellapart.training.train import train_recipe
 

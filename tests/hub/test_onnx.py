@@ -18,18 +18,20 @@ from tellapart.inference.light.matching import LightMatcher
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("onnx")
 Hub = Callable[[str], Path]
-TEXTS = ["a red ball on the left", "the dog, is blue.", "a red tabby ball"]
+LONG = "the red ball on the left is on the left " * 9
+TEXTS = ["a red ball on the left", "the dog, is blue.", "a red tabby ball", LONG]
 
 
-@pytest.mark.parametrize("family", ["clip", "siglip", "align"])
+@pytest.mark.parametrize("family", ["clip", "siglip", "siglip2", "align", "chinese_clip"])
 def test_a_dual_encoder_of_transformers(hub: Hub, photos: list[Path], tmp_path: Path, family: str) -> None:
     import onnxruntime
 
     out = export(ExportOptions(f"hf:{hub(family)}", tmp_path / "onnx", format="onnx"))
     matcher = ta.load_matcher(f"hf:{hub(family)}", device="cpu")
     processor = transformers.AutoImageProcessor.from_pretrained(out)
-    pixels = processor(images=[Image.open(path).convert("RGB") for path in photos], return_tensors="np")
-    (vectors,) = onnxruntime.InferenceSession(out / "image.onnx").run(None, {"pixel_values": pixels["pixel_values"]})
+    pixels = processor(images=[Image.open(path).convert("RGB") for path in photos], return_tensors="pt")
+    session = onnxruntime.InferenceSession(out / "image.onnx")
+    (vectors,) = session.run(None, {one.name: pixels[one.name].numpy() for one in session.get_inputs()})
     np.testing.assert_allclose(vectors, matcher.encode_images(photos), atol=1e-4)
     facts = json.loads((out / "exported.json").read_text())
     tokenizer = transformers.AutoTokenizer.from_pretrained(out)
@@ -50,7 +52,7 @@ def test_a_matcher_of_our_own_opens_without_torch(photos: list[Path], tmp_path: 
 
 
 def test_what_cannot_be_exported_says_so(hub: Hub, tmp_path: Path) -> None:
-    for family, words in (("siglip2", "patches of several sizes"), ("blip", "only its matchers")):
+    for family, words in (("blip", "only its matchers"), ("llava", "only its matchers")):
         with pytest.raises(ta.InputError, match=words):
             export(ExportOptions(f"hf:{hub(family)}", tmp_path / family, format="onnx"))
         assert not (tmp_path / family).exists()
@@ -59,3 +61,18 @@ def test_what_cannot_be_exported_says_so(hub: Hub, tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     with pytest.raises(ta.InputError, match="exists"):
         export(ExportOptions("bundled:matcher", tmp_path / "own", format="onnx"))
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (2, 8), (8, 2), (3, 5), (1, 16), (7, 2)])
+def test_positions_of_patches_are_those_of_transformers(shape: tuple[int, int]) -> None:
+    import torch
+    from transformers.models.siglip2.modeling_siglip2 import Siglip2VisionEmbeddings
+
+    from tellapart.exported.patch_positions import resized_positions
+
+    table, count = torch.randn(4, 4, 3), shape[0] * shape[1]
+    shapes = torch.tensor([shape, (4, 4)])
+    theirs = Siglip2VisionEmbeddings.resize_positional_embeddings(table, shapes, 16)
+    ours = resized_positions(table, shapes, 16)
+    torch.testing.assert_close(ours[0, :count], theirs[0, :count], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(ours[1], theirs[1], rtol=1e-5, atol=1e-6)

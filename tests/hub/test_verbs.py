@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import tellapart as ta
 import tiny_hub
@@ -21,6 +24,10 @@ from tellapart.cli.prepare import PrepareOptions, prepare
 from tellapart.cli.search import SearchOptions, search
 
 Hub = Callable[[str], Path]
+INDEXED = [
+    ("clip", "blip"), ("siglip2", "none"), ("siglip", "llava"), ("align", "none"), ("chinese_clip", "none"),
+    ("sentence_transformers", "none"),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +39,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("matcher", "captioner"), [("clip", "blip"), ("siglip2", "none"), ("siglip", "llava")])
+@pytest.mark.parametrize(("matcher", "captioner"), INDEXED)
 def test_an_index_is_made_and_searched(
     hub: Hub, world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], matcher: str, captioner: str
 ) -> None:
@@ -44,7 +51,7 @@ def test_an_index_is_made_and_searched(
     generator = "none" if captioner == "none" else f"hf:{hub(captioner)}"
     index(IndexOptions((photos,), out=where, matcher=named, captioner=generator, progress=False))
     opened = ta.open_index(where)
-    assert opened.matcher.run.folder == hub(matcher) and len(opened) == 4
+    assert opened.matcher.run.folder.is_relative_to(hub(matcher)) and len(opened) == 4
     own = opened.matcher.similarity(sorted(photos.iterdir()), "a red ball")[:, 0]
     capsys.readouterr()
     search(SearchOptions(where, ("a", "red", "ball"), count=4, json=True))
@@ -129,3 +136,30 @@ def test_the_page_describes_a_photo(hub: Hub, world: Path, tmp_path: Path) -> No
         world / "photos" / "red-left.png", 4
     )
     assert described.caption is not None and described.distinctive_caption is not None and len(described.similar) == 4
+
+
+def test_workers_encode_as_this_process_does(
+    hub: Hub, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Precision, compilation and batches also reach what Ray's workers open; workers took none of them."""
+    from tellapart.search import photo_index
+
+    given: list[Any] = []
+    factory, compiled = photo_index.engine_factory, list[str]()
+
+    def recorded(*arguments: Any) -> Any:
+        given.extend(arguments[1:3])
+        return factory(*arguments)
+
+    monkeypatch.setattr(photo_index, "engine_factory", recorded)
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda self, *_, **__: compiled.append(type(self).__name__))
+    how = {"captioner": "none", "precision": "bfloat16", "compile": True, "batch": 5, "progress": False}
+    options = IndexOptions((str(world / "photos"),), str(tmp_path / "index"), f"hf:{hub('clip')}", **how)  # type: ignore[arg-type]
+    index(options)
+    own, make = given
+    there = make()
+    for embedder in (own, there):
+        assert embedder.batch == 5 and next(embedder.matcher.model.parameters()).dtype == torch.bfloat16
+    assert len(compiled) == 4, "two towers, here and there"
+    with pytest.raises(ta.InputError, match="`batch` must be at least 1, not 0"):
+        index(replace(options, batch=0))

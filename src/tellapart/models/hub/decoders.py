@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from tellapart.core.errors import InputError
+from tellapart.models.hub.roll_out import roll_out
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Read:
     """What a decoder predicts after each piece of a prefix."""
 
     logits: Tensor  # [N, t, V]
-    attention: Tensor | None = None  # [N, t, R] over the rows of the image, mean of heads and layers
+    attention: Tensor | None = None  # [N, t, R] over the rows of the image, rolled out
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def _blip_read(model: Any, rows: Tensor, prefix: Tensor, attention: bool) -> Rea
     found = model.text_decoder(
         input_ids=prefix, encoder_hidden_states=rows, use_cache=False, output_attentions=attention, is_decoder=True
     )
-    return Read(found.logits, _mean(found.cross_attentions) if attention else None)
+    return Read(found.logits, roll_out(found.attentions, found.cross_attentions) if attention else None)
 
 
 def _encoder_decoder_rows(model: Any, pixels: Tensor) -> Tensor:
@@ -62,7 +63,7 @@ def _encoder_decoder_rows(model: Any, pixels: Tensor) -> Tensor:
 
 def _encoder_decoder_read(model: Any, rows: Tensor, prefix: Tensor, attention: bool) -> Read:
     found = model.decoder(input_ids=prefix, encoder_hidden_states=rows, use_cache=False, output_attentions=attention)
-    return Read(found.logits, _mean(found.cross_attentions) if attention else None)
+    return Read(found.logits, roll_out(found.attentions, found.cross_attentions) if attention else None)
 
 
 def _encoder_decoder_pieces(config: Any) -> tuple[int, int]:
@@ -100,14 +101,6 @@ def _git_rows(model: Any, pixels: Tensor) -> Tensor:
 def _git_read(model: Any, rows: Tensor, prefix: Tensor, attention: bool) -> Read:
     found = model(input_ids=prefix, pixel_values=rows.unsqueeze(1), use_cache=False)
     return Read(found.logits[:, rows.shape[1] :])  # predictions after the image's own pieces are not used
-
-
-def _mean(attentions: Any) -> Tensor:
-    """The mean over layers and heads [N, t, R] of cross attentions ([N, H, t, R] per layer)."""
-    found = [layer for layer in attentions or () if layer is not None]
-    if not found:
-        raise InputError("This model gives no attention over the image.")
-    return torch.stack([layer.float().mean(1) for layer in found]).mean(0)
 
 
 FAMILIES: dict[str, Family] = {
