@@ -16,14 +16,18 @@ from tellapart.cli.main import main
 from tellapart.papers import recipes, tables
 from tellapart.papers.recipes import find_recipe
 
+S3 = "needs Ray and S3; tests/search/test_ray_engine.py runs both on a local server"
 NOT_RUN = {
     "index --engine ray": "names an option; tests/search/test_ray_engine.py runs it where Ray is installed",
-    "index /mnt/photos --out s3://bucket/photos.index --engine ray --workers 32 --captioner none": "needs Ray and S3",
+    "index /mnt/photos --out s3://bucket/photos.index --engine ray --workers 32 --captioner none": S3,
+    "index s3://bucket/photos --out s3://bucket/photos.index --engine ray --workers 32 --captioner none": S3,
     "extract packs/photos --kind vector,regions --regions-from facebook/detr-resnet-50": "downloads a detector; "
     "tests/features/test_detectors.py runs a saved one",
     "evaluate … --evaluation grounding": "names an option; docs/papers/grounded-captioning.md runs the evaluation",
     "evaluate --cxc": "names an option; needs the ratings of Crisscrossed Captions",
     "evaluate RUN --data PACK --cxc sits_test.csv": "needs Crisscrossed Captions; tests/evaluation/test_retrieval.py",
+    "extract PACK --like JUDGE/matcher --name judge": "needs a judge, which the command above it on the page trains; "
+    "tests/training/test_end_to_end_runs.py trains and opens one",
     "join IMAGES CORPUS": "names a verb; the commands above it on the page run it",
     "train RUN": "names a verb; the commands below it on the page run it",
     "annotate PACK": "names a verb; every page of a paper runs it with its options",

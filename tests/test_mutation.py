@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mutation.__main__ import equivalent, report
 from mutation.faults import FAULTS, Fault
 from mutation.judge import KILLED, SURVIVED
 from mutation.mapping import PACKAGES, ROOT, judges_of, modules
@@ -56,6 +57,31 @@ def test_changes_of_a_small_file(tmp_path: Path) -> None:
     assert "if x <= 0" in texts["Lt -> LtE"] and "min(x, WIDTH)" in texts["max -> min"]
     assert "flag or x" in texts["And -> Or"] and "+x + max" in texts["drop USub"]
     assert "2.5 + ~~x" in texts["drop Invert"]
+
+
+def test_names_stay_while_other_lines_change(tmp_path: Path) -> None:
+    """And a line with two changes alike has two names: a + b + c is (a + b) + c."""
+    path = tmp_path / "small.py"
+    path.write_text("def f(a, b, c):\n    return a + b + c\n")
+    first = [one.key for one in mutants_of(path, "small")]
+    assert first == [f"small | return a + b + c | Add -> Sub | {number}" for number in (0, 1)]
+    path.write_text("WIDTH = 3\n\n\n" + path.read_text())
+    assert [one.key for one in mutants_of(path, "small")][1:] == first
+
+
+def test_the_report_names_survivors_and_both_shares(tmp_path: Path) -> None:
+    path = tmp_path / "small.py"
+    path.write_text("def f(a, b, c, d):\n    return a + b + c + d > 0\n")
+    found = mutants_of(path, "tellapart.losses.small")
+    verdicts = [KILLED, SURVIVED, SURVIVED, KILLED, KILLED]
+    lines = report(list(zip(found, verdicts)), {found[2].key: "not read"})
+    assert len(found) == 6 and lines[0].endswith("NOT NOTICED") and lines[1].endswith("    not read")
+    assert lines[-1].strip() == "all: killed 3 of 5 (60.0%), 1 equivalent with reasons; 75.0% of the others"
+
+
+def test_equivalent_mutants_have_reasons() -> None:
+    listed = equivalent()
+    assert listed and all(key.startswith("tellapart.") and len(reason) > 10 for key, reason in listed.items())
 
 
 def test_most_modules_with_mutants_have_tests() -> None:

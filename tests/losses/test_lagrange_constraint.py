@@ -75,3 +75,9 @@ def test_cosine_distance_by_hand_and_by_loop() -> None:
 def test_cosine_distance_gradients() -> None:
     parts = tuple(torch.randn(3, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
     assert torch.autograd.gradcheck(CosineReconstruction(), parts)
+
+
+def test_a_short_vector_has_a_direction_and_a_zero_vector_none() -> None:
+    """Down to a length of 1e-8 the distance of equal vectors is 0; that of a zero vector is 1."""
+    loss, rows = CosineReconstruction(), torch.tensor([[1.5e-8, 0.0], [0.0, 0.0]])
+    assert loss(rows, rows).tolist() == pytest.approx([0.0, 1.0], abs=1e-6)

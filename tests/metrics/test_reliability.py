@@ -11,6 +11,7 @@ from tellapart.metrics.reliability import at_threshold, calibration_error, relia
 
 def test_bins_by_hand() -> None:
     """0.5 belongs to the upper half, 1 to the last bin."""
+    assert [one.count for one in reliability([0.0, 1.0], [False, True], bins=2)] == [1, 1]
     low, high = reliability([0.1, 0.3, 0.5, 1.0], [True, False, True, True], bins=2)
     assert (low.count, low.confidence, low.true) == (2, pytest.approx(0.2), 0.5)
     assert (high.count, high.confidence, high.true) == (2, pytest.approx(0.75), 1.0)
@@ -20,6 +21,7 @@ def test_bins_by_hand() -> None:
 def test_an_empty_bin_counts_nothing() -> None:
     bins = reliability([0.05, 0.95], [False, True], bins=10)
     assert math.isnan(bins[5].true) and bins[5].count == 0
+    assert bins[5].confidence == pytest.approx(0.55)  # its middle
     assert calibration_error(bins) == pytest.approx(0.05)
 
 

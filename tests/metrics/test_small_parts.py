@@ -4,18 +4,31 @@ import numpy as np
 import pytest
 import torch
 
+from frozen_values import changeable
 from tellapart.core.errors import InputError
 from tellapart.metrics.captions.bert_score import matched
 from tellapart.metrics.captions.compare import compare
 from tellapart.metrics.captions.evaluate import evaluate
 from tellapart.metrics.captions.meteor.score import Counts
 from tellapart.metrics.captions.meteor.stemmer import stem
+from tellapart.metrics.captions.ptb.tokenizer import tokenize
 from tellapart.metrics.grounding.boxes import pixel_size
 from tellapart.metrics.retrieval import recall
 from tellapart.metrics.retrieval.common_subsequences import References, by_table, common_lengths
 from tellapart.metrics.retrieval.ndcg import DEPTH
 from tellapart.metrics.retrieval.rouge_relevance import numbered
+from tellapart.metrics.retrieval.self_retrieval import self_retrieval_ranks
 from tellapart.text.token_vectors import TokenVectors
+
+
+def test_values_never_change() -> None:
+    """But for the paths of METEOR's search, which grow word by word."""
+    assert changeable("metrics") == ["tellapart.metrics.captions.meteor.search_one.Path"]
+
+
+def test_no_captions_are_no_words() -> None:
+    words, lengths = numbered([])
+    assert words.shape == (0, 1) and lengths.shape == (0,)
 
 
 def test_the_words_of_a_very_long_caption_are_counted() -> None:
@@ -67,6 +80,17 @@ def test_folds_count_images_not_captions(monkeypatch: pytest.MonkeyPatch) -> Non
     found = recall.thousand_fold_ranks(torch.randn(5, 10), owner)
     assert found is not None and found.owner.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     assert len(found.image_to_text) == 4
+
+
+@pytest.mark.parametrize("owner", [[-1, 1], [0, 2], [0]])
+def test_captions_of_images_that_are_not_there_are_rejected(owner: list[int]) -> None:
+    with pytest.raises(InputError, match="one of the 2 images"):
+        self_retrieval_ranks(torch.zeros(2, 2), torch.tensor(owner))
+
+
+def test_an_entity_is_one_token() -> None:
+    """With its semicolon."""
+    assert tokenize(["a &ht; dog", "&#39; x"]) == ["a &ht; dog", "&#39; x"]
 
 
 def test_short_and_long_captions_mix() -> None:

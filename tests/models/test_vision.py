@@ -51,6 +51,14 @@ def test_rows_are_the_cells_or_their_mean() -> None:
     assert cell_boxes(torch.zeros(1, 1, 1, 2)).tolist() == [[[0, 0, 0.5, 1], [0.5, 0, 1, 1]]]
 
 
+@pytest.mark.parametrize("frozen", [None, True, False])
+def test_batch_norms_are_frozen_unless_asked(frozen: bool | None) -> None:
+    """In training: those of a pretrained network keep the statistics they came with."""
+    backbone = PixelBackbone(TINY) if frozen is None else PixelBackbone(TINY, frozen_norms=frozen)
+    backbone.network.norm = torch.nn.BatchNorm2d(2)
+    assert backbone.train().training and backbone.network.norm.training == (frozen is False)
+
+
 def test_a_model_stays_what_it_is() -> None:
     vision = Vision(TINY, features="grid")
     model = with_vision(vision, UpDown(hidden=8, attention=8).build, INPUTS).eval()

@@ -10,6 +10,7 @@ import argparse
 import json
 import random
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mutation.judge import KILLED, SURVIVED, TIMED_OUT, OneModule, judge, preload
@@ -49,7 +50,7 @@ def main() -> None:
         with options.results.open("a") as stream:
             stream.write(json.dumps({"mutant": mutant.key, "verdict": verdict}) + "\n")
         print(f"{verdict:>9}  {mutant.key}", flush=True)
-    summarise({one.key: known[one.key] for one in chosen if one.key in known})
+    print("\n".join(report([(one, known[one.key]) for one in chosen if one.key in known], equivalent())))
 
 
 def sampled(size: int, seed: int) -> list[Mutant]:
@@ -68,25 +69,27 @@ def read_results(path: Path) -> dict[str, str]:
     return {line["mutant"]: line["verdict"] for line in lines}
 
 
-def equivalent() -> set[str]:
-    """Mutants that were found to change nothing that counts."""
+def equivalent() -> dict[str, str]:
+    """Key -> reason of the mutants that no input can tell from the code, each one reviewed."""
     lines = (Path(__file__).parent / "equivalent.txt").read_text().splitlines()
-    return {line.partition(" | ")[0] for line in lines if not line.startswith("#")}
+    pairs = (line.rpartition(" | ") for line in lines if line and not line.startswith("#"))
+    return {key: reason for key, _, reason in pairs}
 
 
-def summarise(verdicts: dict[str, str]) -> None:
-    """Print the share killed, by package and in all, with and without equivalent mutants."""
-    same = equivalent()
+def report(verdicts: Sequence[tuple[Mutant, str]], same: Mapping[str, str]) -> list[str]:
+    """Every survivor with its reason, then the shares killed, of all mutants and of those that are not equivalent."""
+    alive = [one for one, verdict in verdicts if verdict == SURVIVED]
+    lines = [f"line {one.line}: {one.key}\n    {same.get(one.key, 'NOT NOTICED')}" for one in alive]
     for package in (*PACKAGES, ""):
-        own = {key: verdict for key, verdict in verdicts.items() if key.startswith(f"tellapart.{package}")}
+        own = [pair for pair in verdicts if pair[0].module.startswith(f"tellapart.{package}")]
         if own:
-            dead = sum(verdict in (KILLED, TIMED_OUT) for verdict in own.values())
-            alive = sum(key in same and verdict == SURVIVED for key, verdict in own.items())
-            share = dead / max(len(own) - alive, 1)
-            print(
-                f"{package or 'all':>10}: {dead} of {len(own)} killed, {dead / len(own):.1%}; "
-                f"{alive} are equivalent, {share:.1%} of the others"
+            dead = sum(verdict in (KILLED, TIMED_OUT) for _, verdict in own)
+            equal = sum(verdict == SURVIVED and one.key in same for one, verdict in own)
+            lines.append(
+                f"{package or 'all':>10}: killed {dead} of {len(own)} ({dead / len(own):.1%}), {equal} equivalent with "
+                f"reasons; {dead / max(len(own) - equal, 1):.1%} of the others"
             )
+    return lines
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which tests judge a module: those that import it, and those of the modules that import it."""
+"""Which tests judge a module: those that import it, those of the modules that import it, and those of its package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("losses", "objectives", "models", "metrics")
 FURTHER = ("evaluation", "inference", "hub")
 """Packages whose tests also judge: some models are only used there."""
-MOST_FILES = 3
+MOST_FILES = 4
 
 
 def modules(package: str) -> dict[str, Path]:
@@ -21,29 +21,42 @@ def modules(package: str) -> dict[str, Path]:
 
 
 def judges_of(module: str) -> list[str]:
-    """Test files, the most specific first, at most `MOST_FILES`."""
-    direct = _importing(module, "tests")
-    own = set(module.split(".")[1:-1])
+    """Test files, the most specific first: at most `MOST_FILES`, and the small parts of the package."""
+    package = module.split(".")[1]
+    inner = module.split(".")[-2] if module.count(".") > 2 else "nothing"
     parents = _importing(module, "src")
     parents = [*parents, *(above for parent in parents for above in _importing(parent, "src"))]
-    further = [test for parent in parents for test in _importing(parent, "tests")]
-    ordered = sorted(direct, key=lambda path: (_distance(path, module, own), path))
-    ordered += sorted(set(further) - set(direct), key=lambda path: (_distance(path, module, own), path))
+    everything = [path for path, _ in _texts("tests")]
+    groups = (
+        _importing(module, "tests"),
+        [path for path in everything if path.startswith(f"tests/{inner}/")],
+        [test for parent in parents for test in _importing(parent, "tests")],
+        [path for path in everything if inner in _words(path)],
+    )
+    own = set(module.split(".")[1:-1])
+    ordered = [
+        path for group in groups for path in sorted(group, key=lambda path: (_distance(path, module, own), path))
+    ]
     if not ordered:  # what a package hands on is imported from there
-        ordered = sorted(
-            _importing(module.rpartition(".")[0], "tests"), key=lambda path: (_distance(path, module, own), path)
-        )
-    return ordered[:MOST_FILES]
+        ordered = _importing(module.rpartition(".")[0], "tests")
+    small = f"tests/{package}/test_small_parts.py"
+    return list(dict.fromkeys([*list(dict.fromkeys(ordered))[:MOST_FILES], *([small] if small in everything else [])]))
 
 
 def _distance(path: str, module: str, own: set[str]) -> tuple[bool, int]:
     """Tests named like the module come first, then those of its package."""
     stem = module.rsplit(".", 1)[1]
-    return f"test_{stem}" != Path(path).stem, -len(own & set(Path(path).parts))
+    return f"test_{stem}" != Path(path).stem, -len(own & _words(path))
+
+
+def _words(path: str) -> set[str]:
+    """Folders and words of a file's name."""
+    return {*Path(path).parts, *Path(path).stem.split("_")}
 
 
 @cache
 def _importing(module: str, where: str) -> list[str]:
+    module = module.removesuffix(".__init__")
     parent, _, name = module.rpartition(".")
     whole, package = re.escape(module), re.escape(parent)
     pattern = re.compile(rf"from {whole} import|import {whole}\b|from {package} import [^\n]*\b{name}\b")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,17 +43,13 @@ class Mutant:
     module: str
     path: Path
     line: int
-    column: int
     kind: str
     place: int
     """Number of the changed node in the order of `ast.walk`."""
     number: int
     """Which of the node's changes."""
-
-    @property
-    def key(self) -> str:
-        """Names the change."""
-        return f"{self.module}:{self.line}:{self.column} {self.kind} #{self.number}"
+    key: str
+    """Module, text of the line, change and its number among those alike: stays while other lines change."""
 
     def source(self) -> str:
         """The text of the changed file."""
@@ -64,15 +61,22 @@ class Mutant:
 
 def mutants_of(path: Path, module: str) -> list[Mutant]:
     """Every mutant of a file, in the order of its lines."""
-    tree = ast.parse(path.read_text())
+    text = path.read_text()
+    tree, lines = ast.parse(text), text.splitlines()
     skipped = {id(inner) for node in ast.walk(tree) for part in _left(node) for inner in ast.walk(part)}
     found = [
-        Mutant(module, path, node.lineno, node.col_offset, kind, place, number)  # type: ignore[attr-defined]
+        (node.lineno, node.col_offset, kind, place, number)  # type: ignore[attr-defined]
         for place, node in enumerate(ast.walk(tree))
         if id(node) not in skipped
         for number, (kind, _) in enumerate(_changes(node))
     ]
-    return sorted(found, key=lambda one: (one.line, one.column, one.kind))
+    alike: Counter[str] = Counter()
+    mutants = []
+    for line, _, kind, place, number in sorted(found, key=lambda one: one[:3]):
+        name = f"{module} | {lines[line - 1].strip()} | {kind}"
+        mutants.append(Mutant(module, path, line, kind, place, number, f"{name} | {alike[name]}"))
+        alike[name] += 1
+    return mutants
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], None]]]:

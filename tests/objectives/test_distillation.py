@@ -95,6 +95,64 @@ def test_true_boxes_give_padding_no_weight(context: Context) -> None:
     assert torch.allclose(found.weights[:, :3], every[:, :3] / every[:, :3].sum(1, keepdim=True))
 
 
+def test_half_an_overlap_is_not_correct(context: Context) -> None:
+    """Eq. 16 asks for more than 0.5. In pixels: a true box of 10 x 10 in regions of 10 x 20, 10 x 19 and itself."""
+    attention, batch = BoxAttention(context), whole(context)
+    attention.sizes = torch.ones_like(attention.sizes)
+    attention.boxes = torch.tensor([0.0, 0.0, 9.0, 9.0]).expand_as(attention.boxes)
+    regions = torch.tensor(
+        [[0.0, 0.0, 9.0, 19.0], [0.0, 0.0, 9.0, 18.0], [0.0, 0.0, 9.0, 9.0], [50.0, 50.0, 60.0, 60.0]]
+    )
+    images = replace(batch.images, boxes=regions.expand(len(batch.images), -1, -1))
+    found = attention(replace(batch, images=images), training=True)
+    assert found.correct.tolist() == [[False, True, True, False]] * len(found.caption)
+
+
+def test_boxes_that_a_word_does_not_have_are_not_met(context: Context) -> None:
+    """Words have one or two boxes, the second one far from all regions: padding would be a box at the origin."""
+    attention, batch = BoxAttention(context), whole(context)
+    attention.sizes = torch.ones_like(attention.sizes)
+    boxes = torch.tensor([[20.0, 20.0, 29.0, 29.0], [0.0, 0.0, 9.0, 9.0]])
+    attention.boxes = boxes.expand(len(attention.boxes), 2, 4)
+    attention.mask = torch.tensor([[True, word % 2 == 0] for word in range(len(attention.boxes))])
+    regions = torch.tensor([[0.0, 0.0, 9.0, 9.0], [20.0, 20.0, 29.0, 29.0], [50.0, 50.0, 60.0, 60.0]])
+    mask = torch.ones(len(batch.images), 3, dtype=torch.bool)
+    images = replace(batch.images, boxes=regions.expand(len(batch.images), -1, -1), mask=mask)
+    found = attention(replace(batch, images=images), training=True)
+    places = context.pack.offsets[batch.caption_rows[found.caption].numpy()] + found.position.numpy()
+    words = attention.row[torch.from_numpy(places)]
+    assert found.correct.tolist() == [[int(word) % 2 == 0, True, False] for word in words]
+
+
+def test_words_that_the_teacher_ignores_are_not_supervised(context: Context) -> None:
+    """A row without attention is no distribution: the third noun of all, "men" of the second caption, is left out."""
+    attention = TeacherAttention(context, "scan", stored=False)
+    batch = whole(context)
+    every = attention(batch, training=True)
+    asked = attention._attention
+
+    def ignoring(read: Batch) -> torch.Tensor:
+        weights = asked(read).clone()
+        weights[every.caption[2], every.position[2]] = 0
+        return weights
+
+    attention._attention = ignoring  # type: ignore[method-assign]
+    found = attention(batch, training=True)
+    left = [place for place in range(len(every.caption)) if place != 2]
+    assert torch.equal(found.caption, every.caption[left]) and torch.equal(found.position, every.position[left])
+
+
+def test_the_nouns_of_the_training_split_are_stored(context: Context) -> None:
+    """Every other word has row -1, which is none."""
+    attention = TeacherAttention(context, "pos-scan")
+    attention(whole(context), training=True)
+    assert attention.row is not None
+    stored = set((attention.row >= 0).nonzero().flatten().tolist())
+    last = int(context.pack.offsets[context.pack.split("train").captions[-1] + 1])
+    assert stored == {place for place in range(last) if attention.nouns[place]}
+    assert set(attention.row[last:].tolist()) == {-1}
+
+
 def test_overlaps_equal_the_metric() -> None:
     random = np.random.default_rng(0)
     first, second = (np.sort(random.uniform(0, 400, (3, n, 2, 2)), axis=2).reshape(3, n, 4) for n in (4, 2))

@@ -21,7 +21,10 @@ def test_loss_pair_by_pair(tmp_path: Path) -> None:
     words = int((batch.texts.lengths - 1).sum())
     expected = 0.5 * -sum(own) / words
     expected += 2.0 * sum(max(0.0, 0.02 - a + b) for a, b in zip(own, other)) / len(own)
-    assert objective(batch)["loss"].item() == pytest.approx(expected, rel=1e-4)
+    found = objective(batch)
+    assert found["loss"].item() == pytest.approx(expected, rel=1e-4)
+    short = [0.02 - a + b > 0 for a, b in zip(own, other)]
+    assert any(short) and found["short"].item() == pytest.approx(sum(short) / len(short))
 
 
 def test_the_other_image_is_fixed_and_never_the_own(tmp_path: Path) -> None:

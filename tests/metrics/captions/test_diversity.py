@@ -19,3 +19,4 @@ def test_one_sentence_for_all() -> None:
 
 def test_no_words_at_all() -> None:
     assert diversity([""])["vocabulary"] == 0 and diversity([])["distinct"] == 0
+    assert diversity([""])["length"] == diversity([])["length"] == 0

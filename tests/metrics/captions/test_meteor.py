@@ -1,9 +1,11 @@
 """METEOR: its formula by hand, its parts on a small table, the whole against the jar."""
 
 import gzip
+import importlib.util
 import random
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -117,6 +119,19 @@ def test_a_table_read_once_is_found_again(small_tables: None, tmp_path: Path) ->
     assert len(kept) == 1 and kept[0].name.startswith("meteor-paraphrases-")
     meteor_tables.paraphrases.cache_clear()
     assert meteor(["very large"], [["big"]]).corpus == first
+
+
+def test_the_release_is_found_in_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the first folder of the package that has both files."""
+    package = SimpleNamespace(submodule_search_locations=[str(tmp_path / "empty"), str(tmp_path / "whole")])
+    folder = tmp_path / "whole" / "meteor"
+    (folder / "data").mkdir(parents=True)
+    (folder / "meteor-1.5.jar").touch()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: package)
+    with pytest.raises(InputError, match="pycocoevalcap"):
+        meteor_tables.release()
+    (folder / "data" / "paraphrase-en.gz").touch()
+    assert meteor_tables.release() == folder
 
 
 def test_without_the_release_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,8 @@ vietnamization vietnam|decisiveness decis|hopefulness hope|sensibiliti sensibl|a
 quickly quick|fly fli|triplicate triplic|electriciti electr|goodness good|formative format|adoption adopt
 revival reviv|replacement replac|adjustment adjust|rate rate|cease ceas|controll control|roll roll|skies sky
 dying die|news news|inning inning|proceed proceed|early earli|o'clock o'clock|dog's dog|dogs' dog|'tis tis
-being be|skiing ski|is is|as as|bus bus|us us|bed bed|beds bed|cry cri|crying cri|using use"""
+being be|skiing ski|is is|as as|bus bus|us us|bed bed|beds bed|cry cri|crying cri|using use
+cries cri|died die|by's by"""
 
 
 def test_each_path() -> None:

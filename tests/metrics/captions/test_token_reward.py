@@ -10,6 +10,7 @@ from tellapart.core.errors import InputError
 from tellapart.metrics.captions.bleu import bleu
 from tellapart.metrics.captions.cider import cider_d
 from tellapart.metrics.captions.document_frequency import DocumentFrequency
+from tellapart.metrics.captions.token_references import occurrences
 from tellapart.metrics.captions.token_reward import TokenBleu, TokenCider
 
 END = 2
@@ -47,6 +48,34 @@ def test_equals_the_string_metrics(drawn: list[list[list[int]]], sampled: list[t
     for order, score in enumerate(bleu(said, groups), start=1):
         found = token_bleu.reward(rows(candidates), torch.tensor(chosen), order)
         assert found.tolist() == pytest.approx(score.each.tolist(), abs=1e-9)
+
+
+def test_unknown_words_are_as_rare_as_can_be() -> None:
+    """References of the words 3 and 4, samples of 3 to 8: an unknown word never passes for a known pair of words,
+    though their numbers could be confused."""
+    generator = torch.Generator().manual_seed(0)
+    known = torch.randint(3, 5, (8, 4), generator=generator).tolist()
+    said = torch.randint(3, 9, (300, 4), generator=generator).tolist()
+    references = [[*caption, END] for caption in known]
+    groups = [[spelt(caption) for caption in references[:4]], [spelt(caption) for caption in references[4:]]]
+    owner = torch.tensor([0] * 4 + [1] * 4)
+    chosen = torch.arange(300) % 2
+    candidates = [[*caption, END] for caption in said]
+    expected = cider_d(
+        [spelt(caption) for caption in candidates],
+        [groups[image] for image in chosen.tolist()],
+        DocumentFrequency.from_references(groups),
+    ).each
+    reward = TokenCider.from_references(rows(references), owner).reward(rows(candidates), chosen)
+    assert reward.tolist() == pytest.approx(expected.tolist(), abs=1e-9)
+
+
+def test_occurrences_by_hand() -> None:
+    """Of "5 6 5 6 5" in itself: 5 thrice, 6 twice, each pair twice; before the last 5 there are two others."""
+    caption = torch.tensor([5, 6, 5, 6, 5]).unsqueeze(1)  # [T, 1]
+    assert [found[:, 0].tolist() for found in occurrences(caption, caption, 2)] == [[3, 2, 3, 2, 3], [2, 2, 2, 2]]
+    earlier = occurrences(caption, caption, 2, only_before=True)
+    assert [found[:, 0].tolist() for found in earlier] == [[0, 0, 1, 1, 2], [0, 0, 1, 1]]
 
 
 def test_what_stands_after_the_end_is_not_read() -> None:

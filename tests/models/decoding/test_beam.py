@@ -1,5 +1,6 @@
 """Beam search against trying every sentence, against a one-image loop, and its options."""
 
+import math
 from itertools import pairwise, product
 
 import pytest
@@ -33,7 +34,7 @@ def words_of(row: torch.Tensor) -> list[int]:
 
 
 @settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 10_000), max_words=st.integers(0, 4), power=st.sampled_from([0.0, 1.0]))
+@given(seed=st.integers(0, 10_000), max_words=st.integers(0, 4), power=st.sampled_from([0.0, 0.5, 1.0, 2.0]))
 def test_wide_beam_is_exhaustive(seed: int, max_words: int, power: float) -> None:
     """A beam that holds every prefix (1 + 3 + 9 + 27 + 81 of them) misses nothing, with or without length norm."""
     captioner = random_table(3, WORDS, seed)
@@ -41,6 +42,40 @@ def test_wide_beam_is_exhaustive(seed: int, max_words: int, power: float) -> Non
     for image in range(3):
         score = float(found.log_probability[image]) / len(words_of(found.tokens[image])) ** power
         assert score == pytest.approx(exhaustive(captioner, image, max_words, power), abs=1e-4)
+
+
+@pytest.mark.parametrize(("power", "words"), [(0.0, []), (0.5, []), (1.0, [4, 5, 6]), (2.0, [4, 5, 6])])
+def test_the_power_decides_between_a_short_and_a_long_caption(power: float, words: list[int]) -> None:
+    """By hand: END alone has ln p = -1, "4 5 6 END" has -3 in all, and no other caption can be generated.
+
+    Sums: -1 > -3. By the root of the length: -1 > -3 / 2. Means: -1 < -3 / 4. By the square: -1 < -3 / 16."""
+    first = torch.tensor(-1.0).exp()
+    later = ((-3 - (1 - first).log()) / 3).exp()
+    table = torch.full((1, WORDS, WORDS), -torch.inf)
+    table[0, START, END], table[0, START, 4] = first.log(), (1 - first).log()
+    for word, following in ((4, 5), (5, 6), (6, END)):
+        table[0, word, following], table[0, word, UNK] = later.log(), (1 - later).log()
+    table[0, END, END] = 0.0
+    found = beam(TableCaptioner(table), numbered_images(1), width=3, length_power=power, max_words=5)
+    assert words_of(found.tokens[0]) == [*words, END]
+
+
+def test_the_power_decides_which_captions_are_kept() -> None:
+    """Two beams, ranked by the root of the length. After two words END has ln p = -1, "4 5" -1.2 / sqrt 2 = -0.85
+    and "4 6" -1.8 / sqrt 2 = -1.27, which is dropped. By their means, -1, -0.6 and -0.9, END would be dropped, the best
+    caption in the end: "4 5 END" has -3 / sqrt 3."""
+    table = torch.full((1, WORDS, WORDS), -torch.inf)
+    costs = {START: {END: 1.0}, 4: {5: 1.2, 6: 1.8}, 5: {END: 1.8}, 6: {END: 1.7}}
+    spent = -math.log(1 - math.exp(-1.0))  # of the first word, 4
+    table[0, START, 4] = -spent
+    for word, following in costs.items():
+        for other, cost in following.items():
+            table[0, word, other] = -(cost - spent) if word == 4 else -cost
+        if word != START:
+            table[0, word, UNK] = (1 - table[0, word].exp().sum()).log()
+    table[0, END, END] = 0.0
+    found = beam(TableCaptioner(table), numbered_images(1), width=2, length_power=0.5, max_words=5)
+    assert words_of(found.tokens[0]) == [END] and found.log_probability.item() == pytest.approx(-1.0)
 
 
 def one_by_one(captioner: TableCaptioner, image: int, width: int, max_words: int) -> list[tuple[float, list[int]]]:
@@ -174,6 +209,13 @@ def test_diverse_beams_differ_more() -> None:
     for image in range(4):
         assert len(set(apart[image, :, 0].tolist())) == 4
         assert len({tuple(row) for row in alike[image].tolist()}) == 1
+
+
+def test_groups_of_beams_are_padded_to_the_longest_caption() -> None:
+    """No column is padding alone, and attention has as many steps."""
+    found = diverse_beams(random_table(4, 8, 2), numbered_images(4), width=4, groups=2)
+    assert (found.tokens != PAD).any(0).all()
+    assert found.attention is not None and found.attention.shape[:2] == found.tokens.shape
 
 
 def test_diverse_beams_with_one_group_are_beams() -> None:

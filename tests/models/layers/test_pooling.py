@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from recording_world import NoQuestions
+from tellapart.core.recording import recorded
 from tellapart.models.layers.pooling import GeneralisedPooling, pooling
 
 MASK = torch.tensor([[True, True, False], [True, True, True], [True, False, False]])
@@ -38,6 +40,16 @@ def test_generalised_pooling_lies_between_mean_and_max() -> None:
     assert weights.sum(1).tolist() == pytest.approx([1, 1]) and weights[0].tolist() == [1, 0, 0]
     torch.nn.init.zeros_(pool.weigh.weight)  # equal weights for all ranks: the mean
     assert torch.allclose(pool(rows(), MASK), pooling("mean", 8)(rows(), MASK), atol=1e-5)
+
+
+def test_recorded_pooling_asks_nothing_of_the_device() -> None:
+    """A recorded step cannot know how many rows the images have; the vectors are the same."""
+    torch.manual_seed(0)
+    pool = GeneralisedPooling()
+    plain = pool(rows(), MASK)
+    with recorded(), NoQuestions():
+        again = pool(rows(), MASK)
+    torch.testing.assert_close(again, plain, atol=1e-6, rtol=1e-5)
 
 
 def test_an_unknown_pooling_is_rejected() -> None:

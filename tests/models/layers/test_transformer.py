@@ -35,3 +35,16 @@ def test_padding_is_not_read() -> None:
         rows, read = regions(features, boxes, mask)
         torch.testing.assert_close(rows[read], regions(changed, boxes, mask)[0][read])
         assert read.tolist() == [[True, True, True, True, False]]
+
+
+def test_regions_are_read_with_their_boxes_and_areas() -> None:
+    """After I-CLS, a zero vector: features, box and (x2 - x1) (y2 - y1); without boxes, zeros."""
+    torch.manual_seed(0)
+    regions = RegionTransformer(2, 8, 1, 2, 16, dropout=0.0).eval()
+    read: list[torch.Tensor] = []
+    regions.project.register_forward_pre_hook(lambda module, inputs: read.append(inputs[0]))
+    features, boxes = torch.tensor([[[3.0, 4.0]]]), torch.tensor([[[0.125, 0.25, 0.625, 1.0]]])
+    for given in (boxes, None):
+        regions(features, given, torch.ones(1, 1, dtype=torch.bool))
+    assert read[0].tolist() == [[[0.0] * 7, [3.0, 4.0, 0.125, 0.25, 0.625, 1.0, 0.375]]]
+    assert read[1].tolist() == [[[0.0] * 7, [3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0]]]
