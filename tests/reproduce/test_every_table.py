@@ -17,10 +17,9 @@ from tellapart.models.matchers.scan import SCAN
 from tellapart.papers.grounded_captioning.tables import KEPT_TO
 from tellapart.papers.tables import TABLES
 from tellapart.reproduce.cache import Cache
-from tellapart.reproduce.fill import Filled, fill
+from tellapart.reproduce.fill import Filled, data_for, fill
 from tellapart.reproduce.measure_derived import measure_derived
 from tellapart.reproduce.report import write_reports
-from tellapart.reproduce.reproduce import data_for
 from tellapart.reproduce.results_page import write_results
 from tellapart.reproduce.row_recipes import row_recipe
 from tellapart.reproduce.runner import run_tables

@@ -19,7 +19,7 @@ from tellapart.reproduce.report import write_reports
 from tellapart.reproduce.reproduce import add_to_cache, fill_from_cache
 from tellapart.reproduce.reproduce import reproduce as reproduce_tables
 from tellapart.reproduce.results_page import write_results
-from tellapart.reproduce.settings import ReproduceSettings
+from tellapart.reproduce.settings import Order, ReproduceSettings
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class ReproduceOptions:
     """cpu, cuda, or several joined by commas: cuda:0,cuda:1."""
     jobs: int = 1
     """Runs at once, each in its own process."""
+    order: Order = "longest"
+    """Which runs start first: longest (all end soonest), or claims (those that decide most claims for their time)."""
     cache: Path = Path("reproduce-cache")
     """Folder for runs and results."""
     resident: bool = False
@@ -80,6 +82,7 @@ def reproduce(options: ReproduceOptions) -> list[Filled]:
         options.seeds,
         device=options.device,
         jobs=options.jobs,
+        order=options.order,
         resident=options.resident,
         replay=options.replay,
         compile=options.compile,

@@ -2,9 +2,10 @@
 safetensors only.
 
     python -m tellapart.cli.reproduce_batch --tables convse/table3,ltd/table1 --data PACK --seeds 3 --jobs 6 \
-        --device cuda --cache OUT --limit 540
+        --device cuda --cache OUT --limit 540 --order claims
 
 Its cache is small (values and ranks, no weights). `tellapart reproduce TABLE --data PACK --add OUT` adds it to another.
+`--plan` prints the order of the runs and starts none.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import get_args
 
+from tellapart.cli.reproduce_output import print_schedule
 from tellapart.papers.tables import find_tables
-from tellapart.reproduce.runner import run_tables
-from tellapart.reproduce.settings import ReproduceSettings
+from tellapart.reproduce.plan import plan
+from tellapart.reproduce.runner import report_skipped, run_tables
+from tellapart.reproduce.schedule import schedule
+from tellapart.reproduce.settings import Order, ReproduceSettings
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the tables and print the outcome as JSON; returns 1 if a run failed."""
+    """Run the tables and print the outcome as JSON, or only print the plan; returns 1 if a run failed."""
     chosen = _parser().parse_args(arguments)
     tables = find_tables(chosen.tables.split(","))
     if chosen.rows:
@@ -35,6 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         device=chosen.device,
         jobs=chosen.jobs,
         seconds_limit=chosen.limit,
+        order=chosen.order,
         scratch=chosen.scratch,
         resident=chosen.resident,
         replay=chosen.replay,
@@ -42,9 +48,19 @@ def main(arguments: list[str] | None = None) -> int:
         pixels=chosen.pixels,
         keep=chosen.keep,
     )
-    outcome = run_tables(tables, settings, lambda text: print(text, file=sys.stderr, flush=True))
+    if chosen.plan:
+        planned = plan(tables, settings)
+        report_skipped(planned, say)
+        print_schedule(schedule(planned, settings))
+        return 0
+    outcome = run_tables(tables, settings, say)
     print(json.dumps(asdict(outcome), indent=1))
     return 1 if outcome.failed else 0
+
+
+def say(text: str) -> None:
+    """Print a line on standard error."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,6 +79,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cache", type=Path, required=True, help="folder for results")
     parser.add_argument("--scratch", type=Path, default=None, help="folder for run folders; /dev/shm/runs is fastest")
     parser.add_argument("--limit", type=float, default=None, help="seconds to spend")
+    parser.add_argument(
+        "--order",
+        choices=get_args(Order),
+        default="longest",
+        help="which runs start first: the longest, or those that decide most claims for their time",
+    )
+    parser.add_argument("--plan", action="store_true", help="print the order of the runs, and run nothing")
     parser.add_argument("--share", type=float, default=1.0, help="share of every recipe's epochs to train")
     parser.add_argument("--resident", action="store_true", help="keep features on the device")
     parser.add_argument("--replay", action="store_true", help="record steps as CUDA graphs and replay them")

@@ -1,4 +1,4 @@
-"""What `tellapart reproduce` prints."""
+"""What `tellapart reproduce` and `reproduce_batch` print."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from tellapart.reproduce.fill import Filled
 from tellapart.reproduce.report_markdown import MARKS, notes, row_lines
+from tellapart.reproduce.schedule import Schedule
 from tellapart.reproduce.table import Table
 
 
@@ -47,3 +48,16 @@ def print_filled(filled: Filled) -> None:
             highlight=False,
             markup=False,
         )
+
+
+def print_schedule(schedule: Schedule) -> None:
+    """Print one line per job: its expected seconds, their sum so far, and the claims that have all their runs then."""
+    print(
+        f"{schedule.decided} of {schedule.claims} claims are decided, {schedule.open} wait for these runs"
+        + ("." if schedule.timed else "; no run on this kind of device is in the cache, so the seconds are guesses.")
+    )
+    print(f"{'seconds':>8}{'in all':>9}{'claims':>8}  run")
+    total = 0.0
+    for one in schedule.jobs:
+        total += one.seconds
+        print(f"{one.seconds:8.0f}{total:9.0f}{schedule.decided + one.claims:8}  {one.job.label}")

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tellapart.core.errors import InputError
+from tellapart.data.feature_choice import NO_FEATURES, choose_features
+from tellapart.data.pack import Pack
 from tellapart.reproduce.cache import Cache, Result
 from tellapart.reproduce.claims import CheckedClaim, check_claim
 from tellapart.reproduce.draws import drawn_of_run
 from tellapart.reproduce.paper_gains import paper_gains
 from tellapart.reproduce.row_recipes import row_hash, row_recipe
+from tellapart.reproduce.settings import ReproduceSettings
 from tellapart.reproduce.statistics import Cell
 from tellapart.reproduce.table import Column, Row, Table
 from tellapart.training.log import read_log
@@ -46,6 +50,20 @@ class Filled:
     def seeds(self) -> int:
         """The largest number of runs of a row."""
         return max((len(runs) for runs in self.results.values()), default=0)
+
+
+def data_for(table: Table, pack: Pack, settings: ReproduceSettings) -> Data:
+    """The pack, its features by kind, and the share of epochs that the rows of a table are run with."""
+    names: dict[str, str] = {}
+    for row in table.rows:
+        kind = row_recipe(row).features
+        if kind != NO_FEATURES and kind not in names:
+            try:
+                store = choose_features(pack, kind, candidates=settings.features)
+            except InputError:
+                continue  # the row was skipped, and the report says why
+            names[kind] = store.name if store else ""
+    return Data(str(pack.manifest["name"]), pack.fingerprint, names, settings.share)
 
 
 def fill(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from tellapart.reproduce.cache import Cache
+from tellapart.reproduce.table import Table
 from tellapart.runs.recipe import Recipe
 
 
@@ -42,8 +44,12 @@ class Job:
     @property
     def size(self) -> float:
         """Rough duration: training steps, which count four times where an image has many feature rows."""
-        weight = {"vector": 1.0, "none": 1.0}.get(self.recipe.features, 4.0)
-        return weight * sum(self.steps[index] for index in self.trained)
+        return step_weight(self.recipe.features) * sum(self.steps[index] for index in self.trained)
+
+
+def step_weight(features: str) -> float:
+    """Rough duration of a step with features of this kind."""
+    return {"vector": 1.0, "none": 1.0}.get(features, 4.0)
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,9 @@ class Plan:
     jobs: tuple[Job, ...]
     skipped: dict[str, str]
     """Rows that cannot be run on this pack, by `table: row`, with the reason."""
+    rows: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    """(table, row) -> keys of its jobs, by seed. Rows that train the same share their jobs."""
+    tables: tuple[Table, ...] = ()
 
 
 def pending_jobs(planned: Plan, cache: Cache) -> list[Job]:

@@ -34,6 +34,7 @@ def plan(tables: Sequence[Table], settings: ReproduceSettings) -> Plan:
     captioned(pack, SPLIT)
     jobs: dict[str, Job] = {}
     skipped: dict[str, str] = {}
+    rows: dict[tuple[str, str], tuple[str, ...]] = {}
     steps_of = cache_calls(partial(steps_per_epoch, pack))
     for table in tables:
         measures = run_measures(table)
@@ -50,6 +51,7 @@ def plan(tables: Sequence[Table], settings: ReproduceSettings) -> Plan:
                     break
                 name = None if store is None else store.name
                 key = job_key(recipe, pack.fingerprint, name)
+                rows[table.name, row.name] = (*rows.get((table.name, row.name), ()), key)
                 label = f"{table.name}: {row.name}, seed {seed}"
                 if key in jobs:
                     label, measures_so_far = jobs[key].label, jobs[key].measures
@@ -59,7 +61,8 @@ def plan(tables: Sequence[Table], settings: ReproduceSettings) -> Plan:
                 jobs[key] = Job(
                     label, recipe, row_hash(row), name, key, measures=union, share=settings.share, steps=steps
                 )
-    return Plan(tuple(with_shared_stages(jobs, pack, settings.open_cache()).values()), skipped)
+    every = tuple(with_shared_stages(jobs, pack, settings.open_cache()).values())
+    return Plan(every, skipped, rows, tuple(tables))
 
 
 def _check_columns(pack: Pack, recipe: Recipe) -> None:

@@ -8,16 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tellapart.core.errors import InputError
-from tellapart.data.feature_choice import NO_FEATURES, choose_features
 from tellapart.data.pack import Pack
 from tellapart.reproduce.budget import choose_share
 from tellapart.reproduce.cache import Cache
-from tellapart.reproduce.fill import Data, Filled, fill
+from tellapart.reproduce.fill import Filled, data_for, fill
 from tellapart.reproduce.measure_derived import measure_derived
 from tellapart.reproduce.messages import Report, silent
 from tellapart.reproduce.plan import plan, run_measures
 from tellapart.reproduce.results_page import data_of
-from tellapart.reproduce.row_recipes import row_recipe
 from tellapart.reproduce.run_job import add_run
 from tellapart.reproduce.runner import run_plan
 from tellapart.reproduce.settings import ReproduceSettings
@@ -68,20 +66,6 @@ def fill_from_cache(tables: Sequence[Table], settings: ReproduceSettings, report
         cached = (data for data in data_of(table, cache) if data.fingerprint == pack.fingerprint)
         filled.append(fill(table, cache, next(cached, data_for(table, pack, settings)), settings.seeds))
     return filled
-
-
-def data_for(table: Table, pack: Pack, settings: ReproduceSettings) -> Data:
-    """The pack, its features by kind, and the share of epochs that the rows of a table are run with."""
-    names: dict[str, str] = {}
-    for row in table.rows:
-        kind = row_recipe(row).features
-        if kind != NO_FEATURES and kind not in names:
-            try:
-                store = choose_features(pack, kind, candidates=settings.features)
-            except InputError:
-                continue  # the row was skipped, and the report says why
-            names[kind] = store.name if store else ""
-    return Data(str(pack.manifest["name"]), pack.fingerprint, names, settings.share)
 
 
 def add_to_cache(folder: Path, tables: Sequence[Table], settings: ReproduceSettings) -> str:

@@ -1,25 +1,31 @@
-"""The runs of tables on one machine: longest first, none started that would not end in time."""
+"""The runs of tables on one machine: longest or most claims first, none started that would not end in time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tellapart.core.errors import InputError
 from tellapart.reproduce.jobs import Job, Plan, pending_jobs
 from tellapart.reproduce.messages import Report, silent
 from tellapart.reproduce.plan import plan
 from tellapart.reproduce.run_job import run_job
+from tellapart.reproduce.schedule import schedule
 from tellapart.reproduce.settings import ReproduceSettings
 from tellapart.reproduce.table import Table
-from tellapart.reproduce.workers import Clock, Outcome, WorkerPool, next_job
+from tellapart.reproduce.workers import LONGEST_FIRST, Clock, Outcome, WorkerPool, next_job
 
 
 def run_tables(tables: Sequence[Table], settings: ReproduceSettings, report: Report = silent) -> Outcome:
     """Train and measure what the tables need and the cache does not have. Needs torch, numpy and safetensors only."""
     planned = plan(tables, settings)
+    report_skipped(planned, report)
+    return run_plan(planned, settings, report)
+
+
+def report_skipped(planned: Plan, report: Report) -> None:
+    """Report the rows that cannot be run."""
     for row, reason in planned.skipped.items():
         report(f"skipped: {row}: {reason}")
-    return run_plan(planned, settings, report)
 
 
 def run_plan(planned: Plan, settings: ReproduceSettings, report: Report = silent) -> Outcome:
@@ -33,12 +39,15 @@ def run_plan(planned: Plan, settings: ReproduceSettings, report: Report = silent
     if settings.keep:
         for job in planned.jobs:
             cache.keep_run(job.key)  # an earlier call that ran out of time may have marked it as temporary
+    places = LONGEST_FIRST
+    if settings.order == "claims":
+        places = {one.job.key: place for place, one in enumerate(schedule(planned, settings).jobs)}
     clock = Clock(settings.seconds_limit)
     if settings.jobs == 1 and settings.seconds_limit is None:
-        _run_one_by_one(pending, settings, clock, outcome, report)
+        _run_one_by_one(pending, settings, clock, outcome, report, places=places)
     else:
         # Also a single run that must end in time: only another process can be stopped.
-        WorkerPool(pending, settings, clock, outcome, report).run()
+        WorkerPool(pending, settings, clock, outcome, report, places=places).run()
     if not settings.keep and not outcome.left:
         for job in planned.jobs:
             cache.drop_run(job.key)
@@ -46,9 +55,14 @@ def run_plan(planned: Plan, settings: ReproduceSettings, report: Report = silent
 
 
 def _run_one_by_one(
-    pending: dict[str, Job], settings: ReproduceSettings, clock: Clock, outcome: Outcome, report: Report
+    pending: dict[str, Job],
+    settings: ReproduceSettings,
+    clock: Clock,
+    outcome: Outcome,
+    report: Report,
+    places: Mapping[str, int],
 ) -> None:
-    while job := next_job(pending, set(), clock):
+    while job := next_job(pending, set(), clock, places):
         pending.pop(job.key)
         try:
             seconds = run_job(job, settings, settings.devices[0])

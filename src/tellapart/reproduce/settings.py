@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tellapart.reproduce.cache import Cache
+
+Order = Literal["longest", "claims"]
+"""Which runs come first: the longest, or those that decide most claims for their time."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class ReproduceSettings:
     """Runs at once, each in its own process."""
     seconds_limit: float | None = None
     """Start no run that is not expected to end within this many seconds, and stop those still running then."""
+    order: Order = "longest"
+    """Which runs start first: the longest, so that all end soonest, or those that decide most claims for their time."""
     scratch: Path | None = None
     """Folder for run folders. Default: in the cache."""
     resident: bool = False

@@ -7,6 +7,7 @@ import multiprocessing.connection
 import os
 import time
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 
@@ -61,10 +62,19 @@ class Clock:
         return self.left() > max(self.expected(job) * 1.1, 5.0)
 
 
-def next_job(pending: dict[str, Job], running: set[str], clock: Clock) -> Job | None:
-    """The longest job that can start and is expected to end in time; jobs that others wait for come first."""
+LONGEST_FIRST: Mapping[str, int] = {}
+"""Stands for places in an order that are not given."""
+
+
+def next_job(
+    pending: dict[str, Job], running: set[str], clock: Clock, places: Mapping[str, int] = LONGEST_FIRST
+) -> Job | None:
+    """The first job that can start and is expected to end in time, by its place in an order. Without an order, the
+    longest; jobs that others wait for come first."""
     unfinished = set(pending) | running
     ready = [job for job in pending.values() if job.base not in unfinished and clock.allows(job)]
+    if places:
+        return min(ready, key=lambda job: places[job.key], default=None)
     return max(ready, key=lambda job: (job.needed_later, clock.expected(job), job.size), default=None)
 
 
@@ -82,9 +92,11 @@ class WorkerPool:
         clock: Clock,
         outcome: Outcome,
         report: Report = silent,
+        places: Mapping[str, int] = LONGEST_FIRST,
     ) -> None:
+        """places: by key, the place of each job in the order to start them. Default: longest first."""
         self.pending, self.settings, self.size = pending, settings, settings.jobs
-        self.clock, self.outcome, self.report = clock, outcome, report
+        self.clock, self.outcome, self.report, self.places = clock, outcome, report, places
         # A forked process cannot use CUDA: spawn each.
         self.context = multiprocessing.get_context("spawn")
         self.running: dict[Connection, Job] = {}
@@ -114,7 +126,7 @@ class WorkerPool:
 
     def _start_jobs(self) -> None:
         while self.idle or len(self.processes) < self.size:
-            job = next_job(self.pending, {job.key for job in self.running.values()}, self.clock)
+            job = next_job(self.pending, {job.key for job in self.running.values()}, self.clock, self.places)
             if job is None:
                 return
             connection = self.idle.pop() if self.idle else self._start_worker()
