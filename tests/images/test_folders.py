@@ -57,9 +57,13 @@ def test_what_is_not_there_is_said(album: Path) -> None:
         find_some_photos(["-"], io.StringIO("\n"))
 
 
-def test_a_link_and_its_file_are_one_photo(album: Path) -> None:
+def test_a_link_is_a_photo_of_its_own_and_a_path_counts_once(album: Path) -> None:
+    """As in an index: tests/search/test_index.py, test_a_link_inside_a_folder_is_a_row."""
     os.symlink(album / "b.jpg", album / "again.jpg")
-    assert len(find_photos([album / "b.jpg", album / "again.jpg"]).photos) == 1
+    os.symlink(album / "deep", album / "way")
+    assert names(find_photos(album).photos, album) == ["a.PNG", "again.jpg", "b.jpg", "e[1].jpg", "deep/c.gif"]
+    assert len(find_photos([album / "b.jpg", album / "again.jpg", album / "deep" / ".." / "b.jpg"]).photos) == 2
+    assert len(find_photos([album / "deep" / "c.gif", album / "way" / "c.gif"]).photos) == 1
 
 
 def test_a_link_out_of_a_folder_is_not_followed_unless_given_by_name(

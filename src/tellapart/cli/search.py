@@ -25,16 +25,16 @@ class SearchOptions:
     """An index that `tellapart index` made."""
     words: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """What the photos show: two dogs on a beach. Quotes are not needed."""
-    like: tuple[Path, ...] = ()
-    """Images that the photos should resemble, in addition to the text."""
-    unlike: tuple[Path, ...] = ()
+    like: tuple[str, ...] = ()
+    """Images, or addresses of images, that the photos should resemble, in addition to the text."""
+    unlike: tuple[str, ...] = ()
     """Images that the photos should not resemble."""
     without: tuple[str, ...] = ()
     """Text that the photos should not match."""
     count: int = 10
     """How many photos."""
-    folder: Path | None = None
-    """Only photos in this folder."""
+    folder: str = ""
+    """Only photos in this folder, or at this address."""
     camera: str = ""
     """Only photos of cameras whose name contains this: canon."""
     place: str = ""
@@ -80,7 +80,7 @@ def search(options: SearchOptions) -> Answer:
         like=options.like,
         unlike=options.unlike,
         without=options.without,
-        folder=options.folder,
+        folder=options.folder or None,
         after=options.after,
         before=options.before,
         camera=options.camera,
@@ -104,8 +104,8 @@ def search(options: SearchOptions) -> Answer:
 
 def _title(options: SearchOptions) -> str:
     parts = [" ".join(options.words)] if options.words else []
-    parts += [f"like {path.name}" for path in options.like]
-    parts += [f"without {text}" for text in options.without] + [f"unlike {path.name}" for path in options.unlike]
+    parts += [f"like {Path(path).name}" for path in options.like]
+    parts += [f"without {text}" for text in options.without] + [f"unlike {Path(path).name}" for path in options.unlike]
     return ", ".join(parts)
 
 

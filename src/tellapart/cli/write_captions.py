@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from tellapart.cli.errors import command
+from tellapart.core.errors import InputError, Step
 from tellapart.core.progress import progress_bar
 from tellapart.images.metadata.writing import Where
+from tellapart.images.remote import full_folder
 from tellapart.search.store import open_store
 from tellapart.search.write_back import WriteBack, WrittenBack, write_back
 
@@ -30,8 +32,8 @@ class WriteCaptionsOptions:
     """Leave photos alone that have a description."""
     generated: bool = False
     """Write generated captions, too, where nobody wrote one and the captioner is sure; they are marked as generated."""
-    folder: Path | None = None
-    """Only photos in this folder."""
+    folder: str = ""
+    """Only photos in this folder, or at this address."""
     backup: bool = True
     """Keep each original as dog.jpg_original."""
     dry_run: bool = False
@@ -45,12 +47,13 @@ class WriteCaptionsOptions:
 def write_captions(options: WriteCaptionsOptions) -> WrittenBack:
     """Write captions and print the files that changed."""
     store = open_store(options.index)
-    folder = "" if options.folder is None else str(options.folder.resolve())
+    folder = full_folder(options.folder) if options.folder else ""
     settings = WriteBack(options.to, options.only_missing, options.generated, options.backup, options.dry_run, folder)
     with progress_bar(len(store), "writing", enabled=not options.quiet, unit="photos") as advance:
         result = write_back(store, settings, advance)
     if options.json:
         print(json.dumps(asdict(result), ensure_ascii=False, indent=2))
+        _check(result, options)
         return result
     for file in result.files if options.dry_run else ():
         print(file)
@@ -64,4 +67,17 @@ def write_captions(options: WriteCaptionsOptions) -> WrittenBack:
         print(f"  skipped: {fault}", file=sys.stderr)
     if len(result.faults) > SHOWN:
         print(f"  skipped: {len(result.faults) - SHOWN} more", file=sys.stderr)
+    _check(result, options)
     return result
+
+
+def _check(result: WrittenBack, options: WriteCaptionsOptions) -> None:
+    """Say what to do with photos at addresses; raise an InputError if there were captions and none could be written."""
+    hint = ""
+    if result.at_addresses:
+        step = Step("export-edits", options.index, "edits.csv")
+        hint = f"Photos at addresses cannot be written; `{command(step)}` writes their captions into a file."
+    if result.faults and not (result.files or result.unchanged or result.kept):
+        raise InputError(f"No caption could be written. {hint}".strip())
+    if hint:
+        print(hint, file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -63,13 +64,15 @@ def prepare_pack(
     to the source) or `none`. corpus: a file of sentences without images. rules: text rules, or a preset's name.
     vocabulary: used instead of counting one. split: shares of train, val and test for sources that name no splits.
     Shards (tar, parquet, arrow), in folders or at addresses that fsspec reads (s3://…), and data sets of the hub
-    (`hf:NAME`) are first unpacked into the folder OUT-images.
+    (`hf:NAME`) are first unpacked into the folder OUT-images; photos of an index that are at addresses are fetched
+    into it.
     store_side: also store the images in the pack, as squares of this side in pixels; 0: do not.
     stream: write shards, or a table, into the pack sample by sample, in little memory: for millions of images. The rows
     of a table give paths from its folder or from `options.images`, those of one image together. With `store_side`
     their images are stored in the pack alone. Nouns are not marked.
     """
     named, source, out, options = str(source), Path(source), Path(out), options or ReaderOptions()
+    beside = out.with_name(f"{out.name}-images")
     check_overwrite(out, overwrite)
     rules = preset(rules) if isinstance(rules, str) else rules
     if rules.needs_vocabulary:  # subwords are neither nouns nor parts of annotated phrases
@@ -84,11 +87,11 @@ def prepare_pack(
         splits_by = partial(hashed_split, shares=shares, seed=seed)
         return stream_pack(samples, named, out, rules=rules, vocabulary=vocabulary, split=splits_by, side=store_side)
     if samples is not None:
-        source = unpack(samples, named, out.with_name(f"{out.name}-images"))
+        source = unpack(samples, named, beside)
     form = recognise(source, readers) if format == "auto" else format
     if not source.exists():
         raise InputError(f"{source} does not exist; check the path.")
-    read = readers[form].read(source, options)
+    read = readers[form].read(source, replace(options, fetched=beside))
     shares = parse_shares(split or (CORPUS_SPLIT if form == "corpus" else SPLIT))
     splits = decide_splits(read, shares, seed, join_restval)
     if corpus is not None:

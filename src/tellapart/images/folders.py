@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TextIO
 
 from tellapart.core.errors import InputError
-from tellapart.core.paths import Paths, as_paths
+from tellapart.core.paths import OnePath, Paths, one_or_many
 from tellapart.images.formats import NEEDS, how_to_open, name_fault, photo_suffixes
+from tellapart.images.remote import is_address
 
 STANDARD_INPUT = "-"
 
@@ -55,20 +56,21 @@ def file_inside(path: str, folder: str) -> Path | None:
 def find_photos(paths: Paths, standard_input: TextIO | None = None) -> FoundPhotos:
     """Images of files, folders (searched recursively) and patterns such as `trip/*.jpg`.
 
-    A file given by name is returned whatever its suffix. A link inside a folder that leads out of it is not followed,
-    as in an index: whoever can write into a folder must not choose what else is read. If `standard_input` is given, the
-    path `-` stands for the names read from it: one per line, or separated by NUL as `find -print0` writes them.
+    A file given by name is returned whatever its suffix. A link to a file is a photo of its own, as in an index. A link
+    inside a folder that leads out of it is not followed, as in an index: whoever can write into a folder must not
+    choose what else is read. If `standard_input` is given, the path `-` stands for the names read from it: one per
+    line, or separated by NUL as `find -print0` writes them.
     """
     found, seen = FoundPhotos(), set()
-    for name in _names(as_paths(paths), standard_input):
+    for name in _names(one_or_many(paths), standard_input):
         images, faults = _expand(name)
         found.faults += faults
         for image in images:
-            identity = os.path.realpath(image)  # unlike Path.resolve, it accepts circular links
+            identity = os.path.join(os.path.realpath(image.parent), image.name)  # realpath accepts circular links
             if identity in seen:
                 continue
             seen.add(identity)
-            if not os.path.isfile(identity):  # a pipe, whose reading would never end, or a dangling link
+            if not os.path.isfile(image):  # a pipe, whose reading would never end, or a dangling link
                 found.faults.append(f"{image} is not a file or a link to one")
             elif fault := name_fault(str(image)):
                 found.faults.append(fault)
@@ -85,7 +87,7 @@ def find_some_photos(paths: Paths, standard_input: TextIO | None = None) -> Foun
     return found
 
 
-def _names(paths: Iterable[Path], standard_input: TextIO | None) -> Iterator[str]:
+def _names(paths: Iterable[OnePath], standard_input: TextIO | None) -> Iterator[str]:
     for path in paths:
         if standard_input is None or str(path) != STANDARD_INPUT:
             yield str(path)
@@ -96,6 +98,8 @@ def _names(paths: Iterable[Path], standard_input: TextIO | None) -> Iterator[str
 
 def _expand(name: str) -> tuple[list[Path], list[str]]:
     """The images that a name stands for, and its faults. An existing file wins over a pattern."""
+    if is_address(name):
+        return [], [f"{name} is an address; index what is there with captions: `tellapart index ADDRESS --out INDEX`"]
     path, faults = Path(name).expanduser(), []
 
     def unreadable(error: OSError) -> None:

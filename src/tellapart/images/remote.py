@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from tellapart.core.errors import InputError
@@ -115,6 +115,11 @@ def full_address(address: str) -> str:
     """An address as lists of files spell it, without a slash at the end."""
     system = file_system(address)
     return str(system.unstrip_protocol(system._strip_protocol(address))).rstrip("/")
+
+
+def full_folder(folder: object) -> str:
+    """A folder or an address as an index spells it: absolute, with links resolved."""
+    return full_address(str(folder)) if is_address(folder) else str(Path(str(folder)).expanduser().resolve())
 
 
 def is_remote_folder(address: str) -> bool:

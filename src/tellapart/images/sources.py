@@ -15,11 +15,12 @@ from PIL import Image
 
 from tellapart.core.errors import InputError
 from tellapart.images.opening_files import open_photo
+from tellapart.images.remote import RemoteFile, is_address
 from tellapart.images.verified_file import VerifiedFile
 
-ImageInput = str | os.PathLike[str] | Image.Image | np.ndarray | BinaryIO | VerifiedFile
-"""A path, a PIL image, an array [H, W, 3] or [H, W] of uint8, or a file opened for reading bytes."""
-ImageSource = Path | io.BytesIO | Image.Image | VerifiedFile
+ImageInput = str | os.PathLike[str] | Image.Image | np.ndarray | BinaryIO | VerifiedFile | RemoteFile
+"""A path or an address, a PIL image, an array [H, W, 3] or [H, W] of uint8, or a file opened for reading bytes."""
+ImageSource = Path | io.BytesIO | Image.Image | VerifiedFile | RemoteFile
 """What decoding reads from."""
 
 
@@ -42,10 +43,10 @@ def as_images(images: ImageInput | Iterable[ImageInput]) -> tuple[list[ImageInpu
 
 def as_source(image: ImageInput | ImageSource) -> ImageSource:
     """An image in a form that decoding reads: a path, the bytes of a file, or a PIL image."""
-    if isinstance(image, VerifiedFile):
+    if isinstance(image, VerifiedFile | RemoteFile):
         return image
     if isinstance(image, str | os.PathLike):
-        return Path(image)
+        return RemoteFile(str(image)) if is_address(image) else Path(image)
     if isinstance(image, io.BytesIO):
         return io.BytesIO(image.read())
     if isinstance(image, Image.Image):
@@ -61,8 +62,8 @@ def name_of(image: ImageInput | ImageSource) -> str | None:
     """The path of an image, or of the file it was opened from; None for an image that exists in memory only."""
     if isinstance(image, str | os.PathLike):
         return os.fspath(image)
-    if isinstance(image, VerifiedFile):
-        return str(image.path)
+    if isinstance(image, VerifiedFile | RemoteFile):
+        return str(image.path if isinstance(image, VerifiedFile) else image)
     name = getattr(image, "filename", "") or getattr(image, "name", "")
     return name if isinstance(name, str) and name else None
 
@@ -73,6 +74,8 @@ def opened(source: ImageSource) -> AbstractContextManager[Image.Image]:
         return contextlib.nullcontext(source)
     if isinstance(source, VerifiedFile):
         return open_photo(source.read(), source.path.suffix)
+    if isinstance(source, RemoteFile):
+        return open_photo(io.BytesIO(source.read_bytes()), source.suffix)
     return open_photo(source, source.suffix if isinstance(source, Path) else "")
 
 

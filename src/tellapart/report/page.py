@@ -50,9 +50,9 @@ def _cell(text: str, is_number: bool) -> str:
     return f'<td class="number">{html.escape(text)}</td>' if is_number else f"<td>{html.escape(text)}</td>"
 
 
-def figure(path: Path, caption: str, right: bool = False, size: int = 224) -> str:
+def figure(image: Path | Image.Image, caption: str, right: bool = False, size: int = 224) -> str:
     """A thumbnail with a caption; `right` marks the right answer with a tick and a colour."""
-    with Image.open(path) as opened:
+    with Image.open(image) if isinstance(image, Path) else image as opened:
         small = upright(opened).copy()
         small.thumbnail((size, size))
     file = io.BytesIO()

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from PIL import Image
+
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_path, write_text
-from tellapart.images.folders import file_inside
-from tellapart.images.opening import UnreadableImage, open_image
+from tellapart.images.indexed_file import indexed_file
+from tellapart.images.opening import UnreadableImage
+from tellapart.images.reading import read_image
 from tellapart.report.page import figure, page, row
 from tellapart.search.query import Found
 
@@ -25,30 +28,32 @@ def write_sheet(found: Sequence[Found], asked: str, out: Path) -> None:
     writers[out.suffix.lower()](found, asked, out)
 
 
+def _photo(one: Found, short: int) -> Image.Image | None:
+    """The photo upright, of at least `short` pixels a side where it has them; None if it cannot be read."""
+    file = indexed_file(one.path, one.folder)
+    try:
+        return None if file is None else Image.fromarray(read_image(file, short))
+    except UnreadableImage:
+        return None
+
+
 def _html(found: Sequence[Found], asked: str, out: Path) -> None:
     figures = []
     for one in found:
-        file = file_inside(one.path, one.folder)
-        if file is not None:
-            try:
-                figures.append(figure(file, f"{Path(one.path).name} ({one.score:.2f}): {one.caption or ''}"))
-            except OSError:
-                continue
+        photo = _photo(one, 2 * SIDE)
+        if photo is not None:
+            figures.append(figure(photo, f"{Path(one.path).name} ({one.score:.2f}): {one.caption or ''}"))
     write_text(out, page(asked, f"{len(figures)} photos, best first", [("Found", row(figures))]))
 
 
 def _png(found: Sequence[Found], asked: str, out: Path) -> None:
     import textwrap
 
-    from PIL import Image, ImageDraw, ImageFont
+    from PIL import ImageDraw, ImageFont
 
     tiles = []
     for one in found:
-        file = file_inside(one.path, one.folder)
-        try:
-            photo = open_image(file) if file is not None else None
-        except UnreadableImage:
-            photo = None
+        photo = _photo(one, SIDE)
         if photo is not None:
             photo.thumbnail((SIDE, SIDE))
             tiles.append((photo, textwrap.wrap(one.caption or Path(one.path).name, LETTERS)[:LINES]))

@@ -1,21 +1,25 @@
 """A reader of an index of photos: those whose captions people wrote or edited, to learn from.
 
 Generated captions are not read: learning them again would teach nothing. The id of an image is the hash of its bytes,
-so that copies are one image and a moved photo stays in its split.
+so that copies are one image and a moved photo stays in its split. Photos at addresses are fetched into a folder.
 """
 
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from tellapart.core.errors import InputError, Step
 from tellapart.data.readers import Reader
 from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourceImage
+from tellapart.images.remote import RemoteFile, is_address
 from tellapart.search.location import is_index
 
 COLUMNS = ("path", "folder", "content", "edited")
+FETCHING = 16
+"""Photos that are fetched at once."""
 
 
 def recognise(source: Path) -> bool:
@@ -25,8 +29,7 @@ def recognise(source: Path) -> bool:
 
 def read(source: Path, options: ReaderOptions) -> Source:
     """The photos of an index with the captions that people wrote."""
-    # Imported here because recognising a source does not need them.
-    from tellapart.images.folders import file_inside
+    # Imported here because recognising a source does not need it.
     from tellapart.search.store import open_store
 
     store = open_store(str(source))
@@ -36,22 +39,62 @@ def read(source: Path, options: ReaderOptions) -> Source:
             f"Nobody has written a caption in the index {source} yet; edit some on its page first.",
             Step("serve", source),
         )
-    root = os.path.commonpath([row["folder"] for row in rows])
-    result = Source(name=source.resolve().name, root=Path(root), by_path=True)
     copies: dict[str, list[dict[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: row["path"]):
         copies.setdefault(row["content"], []).append(row)
-    for content, same in copies.items():
-        here = next((row for row in same if file_inside(row["path"], row["folder"])), None)
-        if here is None:
-            reason = "it is gone, or links out of its folder; update the index"
+    with ThreadPoolExecutor(FETCHING) as pool:
+        files = list(pool.map(lambda same: _file(same, options.fetched), copies.values()))
+    root = _root([row["folder"] for row in rows], options.fetched)
+    result = Source(name=source.resolve().name, root=Path(root), by_path=True)
+    for (content, same), found in zip(copies.items(), files, strict=True):
+        if found is None:
+            reason = "it is gone or changed, or links out of its folder; update the index"
             result.skip("missing image", same[0]["path"], str(source), reason)
             continue
-        result.images.append(SourceImage(content, os.path.relpath(here["path"], root), where=here["path"]))
+        where, file = found
+        result.images.append(SourceImage(content, os.path.relpath(file, root), where=where))
         for text in dict.fromkeys(row["edited"] for row in same if row["edited"]):
-            result.captions.append(SourceCaption(content, text, here["path"]))
+            result.captions.append(SourceCaption(content, text, where))
     _skip_others(result, len(store) - len(rows), source)
     return result
+
+
+def _file(copies: list[dict[str, Any]], fetched: Path | None) -> tuple[str, Path] | None:
+    """Path or address, and the file, of the first copy of a photo that is there; one at an address is fetched."""
+    from tellapart.images.folders import file_inside
+
+    for row in copies:
+        if not is_address(row["path"]):
+            if file_inside(row["path"], row["folder"]):
+                return row["path"], Path(row["path"])
+        elif fetched is not None and (file := _fetch(row["path"], row["content"], fetched)):
+            return row["path"], file
+    return None
+
+
+def _fetch(address: str, content: str, folder: Path) -> Path | None:
+    """A file with the bytes at an address, fetched once; None if they do not have this hash."""
+    from tellapart.images.opening import UnreadableImage
+    from tellapart.images.verified_file import VerifiedFile
+
+    remote = RemoteFile(address)
+    file = folder.absolute() / f"{content}{remote.suffix.lower()}"
+    if file.is_file():
+        return file
+    try:
+        data = VerifiedFile(remote, content).read()
+    except (OSError, UnreadableImage):
+        return None
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f".{file.name}.partial")
+    partial.write_bytes(data.getvalue())
+    os.replace(partial, file)
+    return file
+
+
+def _root(folders: list[str], fetched: Path | None) -> str:
+    """The folder around all photos: around the indexed folders, with that of fetched photos for those at addresses."""
+    return os.path.commonpath({str((fetched or Path()).absolute()) if is_address(one) else one for one in folders})
 
 
 def _skip_others(result: Source, others: int, source: Path) -> None:

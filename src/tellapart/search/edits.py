@@ -19,6 +19,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_path
 from tellapart.core.json_text import BrokenJson, parse_json
 from tellapart.core.text_files import read_text
+from tellapart.images.remote import is_address
 from tellapart.search.protocol import Store
 
 COLUMNS = ("image", "caption", "folder", "content")
@@ -91,7 +92,7 @@ def import_edits(store: Store, edits: Sequence[StoredEdit], *, replace: bool = F
     result, new = Imported(), dict[str, str]()
     by_content, by_path, by_place = _grouped(store.rows(["path", "folder", "content", "edited"]))
     for edit in edits:
-        found = by_content.get(edit.content) or by_path.get(os.path.abspath(edit.image)) or []
+        found = by_content.get(edit.content) or by_path.get(_full_path(edit.image)) or []
         if not found and edit.folder:
             inside = by_place.get(_place(edit.image, edit.folder), [])
             found = inside if len(inside) == 1 else []
@@ -121,6 +122,10 @@ def _grouped(rows: Iterable[dict[str, Any]]) -> tuple[Rows, Rows, Rows]:
         by_place.setdefault(_place(row["path"], row["folder"]), []).append(row)
     by_content.pop("", None)
     return by_content, by_path, by_place
+
+
+def _full_path(path: str) -> str:
+    return path if is_address(path) else os.path.abspath(path)
 
 
 def _place(path: str, folder: str) -> str:

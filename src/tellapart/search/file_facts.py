@@ -9,11 +9,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tellapart.core.paths import OnePath
 from tellapart.images.formats import image_suffixes
 from tellapart.images.metadata.photo_metadata import PhotoMetadata, modified_time, read_metadata
 from tellapart.images.opening_files import open_photo
 from tellapart.images.orientation import upright_size
-from tellapart.images.remote import RemoteFile
+from tellapart.images.remote import RemoteFile, is_address
 from tellapart.images.verified_file import hash_of
 
 
@@ -74,6 +75,7 @@ def file_facts(path: Path | RemoteFile, modified: int = 0) -> FileFacts:
     )
 
 
-def content_of(path: Path) -> str:
-    """The hash of the bytes of a file; OSError if it cannot be read."""
-    return hash_of(path.read_bytes())
+def content_of(path: OnePath) -> str:
+    """The hash of the bytes of a file on disk or at an address; OSError if it cannot be read."""
+    file = RemoteFile(str(path)) if is_address(path) else Path(path)
+    return hash_of(file.read_bytes())

@@ -7,7 +7,6 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from tellapart.core.errors import InputError
 from tellapart.core.paths import Paths
 from tellapart.core.progress import progress_bar
+from tellapart.images.remote import full_folder
 from tellapart.images.sources import ImageInput, as_images
 from tellapart.inference.known_images import KnownImages
 from tellapart.inference.loading import check_torch, load_captioner, load_matcher
@@ -198,7 +198,7 @@ class PhotoIndex:
             raise InputError(f"`count` must be at least 1, not {count}.")
         if rerank and not text:
             raise InputError("`rerank` compares photos with a text; give a text, or leave out `rerank`.")
-        within = str(Path(folder).resolve()) if folder else ""
+        within = full_folder(folder) if folder else ""
         where = place if isinstance(place, Place) else as_place(place or "")
         days = as_day(after, "after"), as_day(before, "before")
         filters = Filters(within, *days, camera, where, as_orientation(orientation))
@@ -216,7 +216,7 @@ class PhotoIndex:
 
     def similar(self, image: ImageInput, count: int = NEIGHBOURS) -> list[Found]:
         """The photos most similar to an image, without copies of its file."""
-        itself = content_of(Path(image)) if isinstance(image, str | os.PathLike) else ""
+        itself = content_of(image) if isinstance(image, str | os.PathLike) else ""
         found = self.search("", count + 1, like=[image])
         return [one for one in found if one.content != itself][:count]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import torch
 
 from tellapart.core.errors import InputError
-from tellapart.images.folders import file_inside
+from tellapart.images.indexed_file import indexed_file
+from tellapart.images.remote import RemoteFile
 from tellapart.inference.light.matching import LightMatcher
 from tellapart.inference.matching import PhotoMatcher, load_matcher
 from tellapart.models.matchers.ensemble import average_scores
@@ -28,9 +29,9 @@ def rerank(matcher: PhotoMatcher | LightMatcher, found: Sequence[Found], text: s
     """
     if not 0 <= share <= 1:
         raise InputError(f"`share` must be between 0 and 1, not {share}.")
-    files = [file_inside(one.path, one.folder) for one in found]
+    files = [indexed_file(one.path, one.folder) for one in found]
     places = [place for place, file in enumerate(files) if file is not None]
-    paths: list[Path] = [file for file in files if file is not None]
+    paths: list[Path | RemoteFile] = [file for file in files if file is not None]
     if isinstance(matcher, LightMatcher):
         matcher = load_matcher(matcher.run.folder, "cpu", matcher.workers)
     texts = matcher.model.encode_text(as_texts(matcher.run, [text], matcher.device))

@@ -18,7 +18,7 @@ import numpy as np
 from tellapart.core.errors import InputError
 from tellapart.core.file_lock import lock
 from tellapart.core.paths import OnePath
-from tellapart.images.remote import full_address, is_address, is_remote_folder
+from tellapart.images.remote import full_folder, is_address, is_remote_folder
 from tellapart.search.changes import Changes
 from tellapart.search.examined import Engine, Photo
 from tellapart.search.known import Known, read_known
@@ -103,10 +103,7 @@ def checked_roots(folders: Sequence[OnePath]) -> list[str]:
     """The folders with links resolved, and addresses as lists of files spell them; raises if one of them is none."""
     if not folders:
         raise InputError("Give at least one folder of photos.")
-    roots = [
-        full_address(str(folder)) if is_address(folder) else str(Path(folder).expanduser().resolve())
-        for folder in folders
-    ]
+    roots = [full_folder(folder) for folder in folders]
     for root in roots:
         if not (is_remote_folder(root) if is_address(root) else os.path.isdir(root)):
             raise InputError(f"{root} is not a folder; give a folder of photos.")

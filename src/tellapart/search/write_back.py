@@ -13,6 +13,7 @@ from tellapart.images.formats import image_suffixes
 from tellapart.images.metadata.photo_metadata import read_metadata
 from tellapart.images.metadata.writing import Where, write_description
 from tellapart.images.opening_files import open_photo
+from tellapart.images.remote import is_address
 from tellapart.search.file_facts import file_facts
 from tellapart.search.filters import Filters
 from tellapart.search.protocol import Store
@@ -50,7 +51,10 @@ class WrittenBack:
     """Photos that had the caption already."""
     kept: int = 0
     """Photos that keep another description, because of `only_missing`."""
+    at_addresses: int = 0
+    """Photos that have a caption and are at an address, where nothing is written."""
     faults: list[str] = field(default_factory=list)
+    """Why each of the others was not written, those at addresses too."""
 
 
 def write_back(store: Store, settings: WriteBack, advance: Callable[[int], None] = lambda photos: None) -> WrittenBack:
@@ -81,6 +85,9 @@ def _write(row: dict[str, Any], settings: WriteBack, result: WrittenBack) -> boo
         text, generated = generated_caption(row), True
     if not text:
         return False
+    if is_address(row["path"]):
+        result.at_addresses += 1
+        raise InputError(f"{row['path']} is at an address, where captions cannot be written.")
     file = file_inside(row["path"], row["folder"])
     if file is None:
         raise InputError(f"{row['path']} does not exist, or links out of {row['folder']}.")

@@ -119,9 +119,11 @@ class PhotoLibrary:
         """The folder that `Photo.folder` shows; InvalidQuery if no indexed folder has that name."""
         if not shown:
             return ""
-        for root in map(PurePath, self.store.folders()):
-            if PurePath(shown).parts[:1] == (root.name,) and ".." not in PurePath(shown).parts:
-                return str(root.parent / shown)
+        inside = PurePath(shown)
+        for root in self.store.folders():
+            name = PurePath(root).name
+            if inside.parts[:1] == (name,) and ".." not in inside.parts:
+                return root.removesuffix(name) + (inside.as_posix() if is_address(root) else str(inside))
         raise InvalidQuery(f"`folder` must start with the name of an indexed folder, not '{shown}'.")
 
     def similar(self, photo_id: str, count: int, offset: int = 0) -> list[Found]:

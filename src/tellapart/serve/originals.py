@@ -20,13 +20,13 @@ HEADERS = {
 """The browser's own view of an image or video has styles in it; no script may run."""
 
 
-def original_file(file: Path) -> FileResponse:
-    """A file to show in the browser, or to save if browsers cannot show its format."""
+def original_file(file: Path, name: str) -> FileResponse:
+    """A file to show in the browser, or to save under this name if browsers cannot show its format."""
     media_type = SHOWN.get(file.suffix.lower())
     return FileResponse(
         file,
         media_type=media_type or "application/octet-stream",
-        filename=file.name,
+        filename=name,
         content_disposition_type="inline" if media_type else "attachment",
         headers=HEADERS,
     )

@@ -128,7 +128,7 @@ def photo_routes(library: PhotoLibrary, originals: bool) -> APIRouter:
         """The file of the photo as it is, with its metadata, if the server may send it."""
         if not originals:
             raise HTTPException(403, "This server does not send original files.")
-        return original_file(await queries.run(lambda: library.file(id)))
+        return original_file(*await queries.run(lambda: (library.file(id), library.photo(id).name)))
 
     @router.get("/{id}/edits")
     async def photo_edits(id: PhotoId) -> EditList:

@@ -31,6 +31,8 @@ class ReaderOptions:
     split_column: str | None = None
     images: Path | None = None
     keep_uncaptioned: bool = False
+    fetched: Path | None = None
+    """The folder for images that a reader has to fetch; `prepare_pack` gives OUT-images."""
 
 
 @dataclass(frozen=True)
