@@ -57,7 +57,7 @@ def test_what_is_not_there_is_said(album: Path) -> None:
         find_some_photos(["-"], io.StringIO("\n"))
 
 
-def test_a_link_is_a_photo_of_its_own_and_a_path_counts_once(album: Path) -> None:
+def test_a_link_is_another_photo_and_a_path_counts_once(album: Path) -> None:
     """As in an index: tests/search/test_index.py, test_a_link_inside_a_folder_is_a_row."""
     os.symlink(album / "b.jpg", album / "again.jpg")
     os.symlink(album / "deep", album / "way")

@@ -31,7 +31,7 @@ def test_photos_at_addresses_are_shown(tmp_path: Path) -> None:
     assert library.photo(id_).name == "red.jpg" and library.photo(id_).folder == "photos/trip"
     file = library.file(id_)
     assert file.read_bytes() == data and PhotoRenderer().jpeg(file, "small")[:2] == b"\xff\xd8"
-    assert original_file(file).media_type == "image/jpeg"
+    assert original_file(file, "red.jpg").media_type == "image/jpeg"
     system.rm(f"/{tmp_path.name}", recursive=True)
     assert library.file(id_) == file, "it is fetched once"
     with pytest.raises(UnknownPhoto, match="no longer exists"):

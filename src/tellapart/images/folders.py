@@ -56,7 +56,7 @@ def file_inside(path: str, folder: str) -> Path | None:
 def find_photos(paths: Paths, standard_input: TextIO | None = None) -> FoundPhotos:
     """Images of files, folders (searched recursively) and patterns such as `trip/*.jpg`.
 
-    A file given by name is returned whatever its suffix. A link to a file is a photo of its own, as in an index. A link
+    A file given by name is returned whatever its suffix. A link to a file is another photo, as in an index. A link
     inside a folder that leads out of it is not followed, as in an index: whoever can write into a folder must not
     choose what else is read. If `standard_input` is given, the path `-` stands for the names read from it: one per
     line, or separated by NUL as `find -print0` writes them.

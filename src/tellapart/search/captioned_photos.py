@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tellapart.core.errors import InputError, Step
+from tellapart.core.files import atomic_path
 from tellapart.data.readers import Reader
 from tellapart.data.readers.source import ReaderOptions, Source, SourceCaption, SourceImage
 from tellapart.images.remote import RemoteFile, is_address
@@ -85,10 +86,8 @@ def _fetch(address: str, content: str, folder: Path) -> Path | None:
         data = VerifiedFile(remote, content).read()
     except (OSError, UnreadableImage):
         return None
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_name(f".{file.name}.partial")
-    partial.write_bytes(data.getvalue())
-    os.replace(partial, file)
+    with atomic_path(file) as partial:
+        partial.write_bytes(data.getvalue())
     return file
 
 
