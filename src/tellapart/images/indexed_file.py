@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tellapart.images.folders import file_inside
-from tellapart.images.remote import RemoteFile, is_address
+from tellapart.images.remote import RemoteFile, is_address, leads_out
 
 
 def indexed_file(path: str, folder: str) -> Path | RemoteFile | None:
@@ -14,4 +14,6 @@ def indexed_file(path: str, folder: str) -> Path | RemoteFile | None:
     >>> indexed_file("s3://bucket/photos/dog.jpg", "s3://bucket/photos").name
     'dog.jpg'
     """
-    return RemoteFile(path) if is_address(path) else file_inside(path, folder)
+    if not is_address(path):
+        return file_inside(path, folder)
+    return None if leads_out(path, folder) else RemoteFile(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import importlib
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -13,9 +14,12 @@ from typing import Any, BinaryIO
 
 from tellapart.core.errors import InputError
 from tellapart.images.formats import NEEDS, photo_suffixes
+from tellapart.images.remote_reader import as_os_errors, buffered
 
 KEPT_BYTES = 256 * 1024 * 1024
 """Of files that were hashed and will be decoded soon, so that they are fetched once."""
+LOCAL = ("file://", "local://")
+"""How addresses of files of this machine begin."""
 TIMES = ("mtime", "LastModified", "last_modified", "updated", "created")
 """Where file systems say when a file was changed."""
 
@@ -51,12 +55,8 @@ class RemoteFile:
     def read_bytes(self) -> bytes:
         """The bytes of the file; OSError if they cannot be read, and FileNotFoundError if there are none."""
         system = file_system(self.address)
-        try:
+        with as_os_errors():
             data: bytes = system.cat_file(self.address)
-        except OSError:
-            raise
-        except Exception as error:  # clients of object storage have exceptions of all kinds
-            raise OSError(str(error)) from error
         return data
 
     def read_to_keep(self) -> bytes:
@@ -82,23 +82,40 @@ class ListedFile:
 
 
 def file_system(address: str) -> Any:
-    """The file system of an address; InputError if a package is missing or the protocol is unknown."""
+    """The file system of an address; InputError if a package is missing, or if it cannot be opened.
+
+    What stands before the first "://" is its protocol. fsspec itself would follow chains of addresses, so that the name
+    of a file ("dog.jpg::file:///…") could lead to another one.
+    """
+    protocol = address.partition("://")[0]
     try:
         fsspec = importlib.import_module("fsspec")
-        system, _ = fsspec.core.url_to_fs(address)
+        if not protocol:
+            raise ValueError("no protocol before ://")
+        kind = fsspec.get_filesystem_class(protocol)
+        return fsspec.filesystem(protocol, **kind._get_kwargs_from_urls(address))
     except ImportError as error:
         raise InputError(
             f"{address} needs another package ({error}); run `pip install 'tellapart[remote]'`."
         ) from error
-    except ValueError as error:
+    except Exception as error:  # file systems raise anything for addresses that say too little
         raise InputError(f"{address} cannot be opened: {error}.") from error
-    return system
+
+
+def leads_out(address: str, folder: str) -> bool:
+    """Whether a file of this machine at an address is not inside a folder, or links out of it; storage elsewhere has no
+    links."""
+    if not address.startswith(LOCAL):
+        return False
+    strip = file_system(address)._strip_protocol
+    return not os.path.realpath(strip(address)).startswith(os.path.join(os.path.realpath(strip(folder)), ""))
 
 
 def open_remote(address: str) -> BinaryIO:
     """A file at an address, opened to read its bytes piece by piece; OSError if it cannot be read."""
-    file: BinaryIO = file_system(address).open(address, "rb")
-    return file
+    system = file_system(address)
+    with as_os_errors():
+        return buffered(system.open(address, "rb"))
 
 
 def files_at(address: str, depth: int) -> list[str]:

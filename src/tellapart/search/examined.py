@@ -13,7 +13,7 @@ import numpy as np
 from tellapart.images.folders import file_inside
 from tellapart.images.formats import VIDEO, name_fault
 from tellapart.images.previews import LARGEST_VIDEO
-from tellapart.images.remote import RemoteFile, is_address
+from tellapart.images.remote import RemoteFile, is_address, leads_out
 from tellapart.search.file_facts import FileFacts, file_facts
 
 
@@ -86,6 +86,8 @@ def _is_too_large(photo: Photo, size: int) -> bool:
 
 
 def _examine_remote(photo: Photo) -> Examined:
+    if leads_out(photo.path, photo.folder):
+        return Examined(photo, None, fault=f"{photo.path} links out of {photo.folder}")
     if _is_too_large(photo, photo.size):  # before it is fetched
         return Examined(photo, None, fault=f"{photo.path} is larger than {LARGEST_VIDEO >> 20} MB; cut it")
     try:

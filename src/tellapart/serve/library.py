@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from tellapart.core.errors import InputError
-from tellapart.images.folders import file_inside
-from tellapart.images.remote import is_address
+from tellapart.images.indexed_file import indexed_file
+from tellapart.images.remote import RemoteFile, is_address
 from tellapart.runs.bundled import lasting_name
 from tellapart.search.answer import Answer, answer
 from tellapart.search.edit_history import Edit
@@ -164,7 +164,8 @@ class PhotoLibrary:
         raise UnknownPhoto(f"The file of photo {photo_id} no longer exists; update the index.")
 
     def _file(self, path: str, folder: str, photo_id: str) -> Path | None:
-        return self._fetched.file(path, photo_id) if is_address(path) else file_inside(path, folder)
+        file = indexed_file(path, folder)
+        return self._fetched.file(file.address, photo_id) if isinstance(file, RemoteFile) else file
 
     def history(self, photo_id: str) -> list[Edit]:
         """The captions that people saved for a photo, oldest first."""
