@@ -7,6 +7,7 @@ so that copies are one image and a moved photo stays in its split. Photos at add
 from __future__ import annotations
 
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from tellapart.images.remote import RemoteFile, is_address
 from tellapart.search.location import is_index
 
 COLUMNS = ("path", "folder", "content", "edited")
+CONTENT = "[0-9a-f]{32}"
+"""The hash of the bytes of a photo."""
 FETCHING = 16
 """Photos that are fetched at once."""
 
@@ -62,23 +65,25 @@ def read(source: Path, options: ReaderOptions) -> Source:
 
 def _file(copies: list[dict[str, Any]], fetched: Path | None) -> tuple[str, Path] | None:
     """Path or address, and the file, of the first copy of a photo that is there; one at an address is fetched."""
-    from tellapart.images.folders import file_inside
+    from tellapart.images.indexed_file import indexed_file
 
     for row in copies:
-        if not is_address(row["path"]):
-            if file_inside(row["path"], row["folder"]):
-                return row["path"], Path(row["path"])
-        elif fetched is not None and (file := _fetch(row["path"], row["content"], fetched)):
+        here = indexed_file(row["path"], row["folder"])
+        if isinstance(here, Path):
+            return row["path"], Path(row["path"])
+        if here is not None and fetched is not None and (file := _fetch(here, row["content"], fetched)):
             return row["path"], file
     return None
 
 
-def _fetch(address: str, content: str, folder: Path) -> Path | None:
-    """A file with the bytes at an address, fetched once; None if they do not have this hash."""
+def _fetch(remote: RemoteFile, content: str, folder: Path) -> Path | None:
+    """A file with the bytes at an address, fetched once; None if they do not have this hash, or if it is none: an index
+    of others must not choose which file of this machine is read."""
     from tellapart.images.opening import UnreadableImage
     from tellapart.images.verified_file import VerifiedFile
 
-    remote = RemoteFile(address)
+    if not re.fullmatch(CONTENT, content):
+        return None
     file = folder.absolute() / f"{content}{remote.suffix.lower()}"
     if file.is_file():
         return file
