@@ -134,6 +134,33 @@ def test_photos_at_an_address_are_not_reported_as_gone(tmp_path: Path, address: 
     assert found.rows == 1 and not found.notes
 
 
+def test_lists_of_folders_are_not_kept(address: str) -> None:
+    for name in ("one/a.png", "one/two/b.png", "three/c.png"):
+        put(address, name, b"x")
+    listed = [file.address.rpartition("/")[2] for file in remote.photos_at(remote.full_address(address))]
+    assert sorted(listed) == ["a.png", "b.png", "c.png"]
+    cache = getattr(remote.file_system(address), "dircache", {})
+    assert len(cache) == 0
+
+
+def test_storage_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it lists: its client has errors of its own, which are no OSErrors."""
+
+    class Storage:
+        def invalidate_cache(self) -> None: ...
+
+        def walk(self, address: str, **options: Any) -> Iterator[Any]:
+            yield address, {}, {"a.png": {"name": "bucket/a.png", "size": 1}}
+            raise LookupError("could not connect")
+
+        def unstrip_protocol(self, name: str) -> str:
+            return f"s3://{name}"
+
+    monkeypatch.setattr(remote, "file_system", lambda address: Storage())
+    with pytest.raises(InputError, match="s3://bucket cannot be listed: could not connect"):
+        list(remote.photos_at("s3://bucket"))
+
+
 def test_a_large_video_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote.RemoteFile, "read_bytes", lambda file: pytest.fail(f"{file} was fetched"))
     monkeypatch.setattr(examined, "name_fault", lambda path: "")  # as if the package for videos were there

@@ -153,14 +153,8 @@ def photos_at(address: str, on_missing: Callable[[RemoteFile], None] = lambda fi
 
     on_missing: called for each file that an extra which is not installed would open.
     """
-    system, suffixes = file_system(address), photo_suffixes()
-
-    system.invalidate_cache()  # another process may have written since
-
-    def fail(error: Exception) -> None:
-        raise InputError(f"{address} cannot be listed: {error}.") from error
-
-    for _, folders, files in system.walk(address, detail=True, on_error=fail):
+    suffixes = photo_suffixes()
+    for system, folders, files in _folders_at(address):
         for name in [name for name in folders if name.startswith(".")]:
             del folders[name]
         for name, facts in sorted(files.items()):
@@ -171,6 +165,23 @@ def photos_at(address: str, on_missing: Callable[[RemoteFile], None] = lambda fi
                 yield ListedFile(found.address, int(facts.get("size") or 0), _modified(facts))
             elif found.suffix.lower() in NEEDS:
                 on_missing(found)
+
+
+def _folders_at(address: str) -> Iterator[tuple[Any, dict[str, Any], dict[str, Any]]]:
+    """The file system with the folders and the files in each folder under an address; the list of one folder is in
+    memory at a time."""
+    system = file_system(address)
+
+    def fail(error: Exception) -> None:
+        raise error
+
+    system.invalidate_cache()  # another process may have written since
+    try:
+        for _, folders, files in system.walk(address, detail=True, on_error=fail):
+            yield system, folders, files
+            system.invalidate_cache()  # it would keep all lists
+    except Exception as error:
+        raise InputError(f"{address} cannot be listed: {error}.") from error
 
 
 def _modified(facts: dict[str, Any]) -> int:
