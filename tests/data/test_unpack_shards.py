@@ -13,7 +13,7 @@ from PIL import Image
 
 from tellapart.core.errors import InputError
 from tellapart.data.prepare import prepare_pack
-from tellapart.data.unpack_shards import shards_in, suffix_of
+from tellapart.data.unpack_shards import sample_of, samples_of, shards_in, suffix_of
 
 COLOURS = ("red", "green", "blue", "white")
 
@@ -106,3 +106,24 @@ def test_open_clips_table_is_read(tmp_path: Path) -> None:
 def test_shards_are_recognised_by_suffix(tmp_path: Path) -> None:
     assert suffix_of(encoded("red")) == ".png" and suffix_of(encoded("red", "WEBP")) == ".webp"
     assert suffix_of(b"text") == "" and shards_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.arrow", "x.tar"])
+def test_a_shard_that_is_none_is_an_error_with_a_reason(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / name).write_bytes(b"PAR1 is no shard at all PAR1")
+    with pytest.raises(InputError, match=rf"{name} cannot be read .*download it again"):
+        list(samples_of([tmp_path / name]))
+
+
+def test_samples_with_odd_captions_have_none(tmp_path: Path) -> None:
+    """One broken sample of strangers does not end the reading of a shard."""
+    files = {"a.png": encoded("red"), "a.json": b"[" * 100_000}
+    write_tar(tmp_path / "00000.tar", files | {"b.png": encoded("red"), "b.json": b'{"caption": "a red wall"}'})
+    assert [sample.captions for sample in samples_of([tmp_path / "00000.tar"])] == [(), ("a red wall",)]
+    assert sample_of({"caption": [{"raw": 3}, {"raw": None}, {}, "a wall"]}, None).captions == ("a wall",)
+
+
+def test_a_column_of_splits_has_the_names_of_packs() -> None:
+    splits = [sample_of({"split": value}, "test").split for value in ("validation", "Train", 3, "", None)]
+    assert splits == ["val", "train", "3", "test", "test"]

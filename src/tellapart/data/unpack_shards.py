@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from tellapart.core.errors import InputError
+from tellapart.core.errors import Error, InputError
 from tellapart.core.files import atomic_folder
-from tellapart.data.readers.folder import CAPTION_COLUMNS, SPLIT_VALUES
+from tellapart.data.readers.folder import CAPTION_COLUMNS, SPLIT_VALUES, split_value
 from tellapart.images.remote import RemoteFile, files_at, full_address, open_remote
 
 SUFFIXES = (".tar", ".parquet", ".arrow")
@@ -133,7 +133,9 @@ def _samples(shard: Shard) -> Iterator[Sample]:
             yield from _tar_samples(shard)
         else:
             yield from _table_samples(shard)
-    except (tarfile.TarError, EOFError, OSError) as error:
+    except (Error, MemoryError):
+        raise
+    except Exception as error:  # libraries raise almost anything for broken files
         raise InputError(f"{shard} cannot be read ({error}); download it again.") from error
 
 
@@ -167,7 +169,7 @@ def _sample(parts: Mapping[str, bytes], split: str | None) -> Sample:
     if not texts and "json" in parts:
         try:
             found = json.loads(parts["json"])
-        except ValueError:
+        except (ValueError, RecursionError):
             found = {}
         texts = list(_texts(found)) if isinstance(found, dict) else []
     return Sample(image, tuple(line.strip() for text in texts for line in text.splitlines() if line.strip()), split)
@@ -178,15 +180,18 @@ def _texts(row: Mapping[str, Any]) -> Iterator[str]:
     for name in CAPTION_COLUMNS:
         value = row.get(name)
         found = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-        texts = [one if isinstance(one, str) else one.get("raw", "") for one in found if isinstance(one, str | dict)]
-        if any(text.strip() for text in texts):
-            yield from (text for text in texts if text.strip())
+        raw = [one.get("raw") if isinstance(one, dict) else one for one in found]
+        texts = [text for text in raw if isinstance(text, str) and text.strip()]
+        if texts:
+            yield from texts
             return
 
 
 def sample_of(row: Mapping[str, Any], split: str | None) -> Sample:
     """A row of a table as a sample; a column `split` counts more than the table's own."""
-    return Sample(_image(row), tuple(text.strip() for text in _texts(row)), row.get("split") or split)
+    own = row.get("split")
+    captions = tuple(text.strip() for text in _texts(row))
+    return Sample(_image(row), captions, split if own in (None, "") else split_value(str(own)))
 
 
 def _table_samples(shard: Shard) -> Iterator[Sample]:
