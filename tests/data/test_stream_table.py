@@ -12,10 +12,12 @@ import pytest
 from data.test_unpack_shards import COLOURS, encoded, write_tar
 from local_s3 import local_s3
 from tellapart.core.errors import InputError
+from tellapart.data import stream_pack
 from tellapart.data.check_pack import check_pack
 from tellapart.data.pack import Pack
 from tellapart.data.prepare import prepare_pack
 from tellapart.data.readers.source import ReaderOptions
+from tellapart.data.unpack_shards import Sample
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -94,6 +96,32 @@ def test_a_wrong_table(tmp_path: Path, content: str | bytes, message: str) -> No
     with pytest.raises(InputError, match=message):
         prepare_pack(tmp_path / "t.csv", tmp_path / "pack", rules="ltd", stream=True)
     assert not (tmp_path / "pack").exists() and not (tmp_path / "pack-images").exists()
+
+
+def test_rows_do_not_lead_out_of_the_folder(folder: Path, tmp_path: Path) -> None:
+    """A table of others, in a folder or at an address, must not put files of this machine into a pack."""
+    (tmp_path / "own.png").write_bytes(encoded("red"))
+    own = (tmp_path / "own.png").as_uri()
+    names = ["images/none\0.png", "../own.png", own, f"simplecache::{own}", "n" * 300 + ".png"]
+    rows = "".join(f"{name},a wall\n" for name in ["images/red.png", *names])
+    (folder / "t.csv").write_text(f"image,caption\n{rows}")
+    pack = prepare_pack(folder / "t.csv", tmp_path / "pack", rules="ltd", stream=True)
+    assert len(pack.images) == 1
+    assert pack.report["skipped"]["counts"] == {"missing file": 2, "file outside the folder": 3}
+    address = f"memory://{tmp_path.name}/t.csv"
+    with fsspec.open(address, "w") as file:
+        file.write(f"image,caption\n{own},a wall\n")
+    with pytest.raises(InputError, match="has no image with a caption"):
+        prepare_pack(address, tmp_path / "never", rules="ltd", stream=True)
+    fsspec.filesystem("memory").rm(f"/{tmp_path.name}", recursive=True)
+
+
+def test_few_images_are_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_pack, "TOGETHER", 3)
+    monkeypatch.setattr(stream_pack, "TOGETHER_BYTES", 10)
+    samples = [Sample(b"x" * size, (), None) for size in (1, 1, 1, 9, 1, 12, 1)]
+    groups = [[len(sample.image) for sample in group] for group in stream_pack.in_groups(samples)]
+    assert groups == [[1, 1, 1], [9, 1], [12], [1]]
 
 
 @pytest.fixture(params=["memory", "s3"])

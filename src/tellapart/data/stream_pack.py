@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -26,8 +25,8 @@ from tellapart.data.unpack_shards import Sample, suffix_of
 from tellapart.text.rules import TextRules
 from tellapart.text.vocabulary import SPECIAL, UNK, Vocabulary
 
-TOGETHER = 512
-"""Samples whose captions are split into words together."""
+TOGETHER, TOGETHER_BYTES = 512, 64 * 1024 * 1024
+"""Samples whose captions are split into words together: so many, or whose images take so many bytes."""
 
 
 @dataclass
@@ -92,12 +91,11 @@ def _write_samples(
     how: tuple[TextRules, Callable[[str], str], Vocabulary | None],
 ) -> _Tally:
     tally, (rules, split, vocabulary) = _Tally(), how
-    stream = iter(samples)
     with (
         (folder / "pictures.jsonl").open("w", encoding="utf-8") as listed,
         (folder / "captions.jsonl").open("w", encoding="utf-8") as captions,
     ):
-        while some := list(islice(stream, TOGETHER)):
+        for some in in_groups(samples):
             words = iter(rules.split([text for sample in some for text in sample.captions], vocabulary))
             for sample in some:
                 if sample.fault:
@@ -118,6 +116,20 @@ def _write_samples(
                     _line(captions, {"picture": number, "text": text, "words": row, "split": chosen})
                     _add_caption(tally, number, row, chosen)
     return tally
+
+
+def in_groups(samples: Iterable[Sample]) -> Iterator[list[Sample]]:
+    """Samples that are in memory together."""
+    group: list[Sample] = []
+    size = 0
+    for sample in samples:
+        group.append(sample)
+        size += len(sample.image)
+        if len(group) == TOGETHER or size >= TOGETHER_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def _line(file: TextIO, row: dict[str, Any]) -> None:

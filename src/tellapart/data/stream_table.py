@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 from array import array
 from collections.abc import Iterable, Iterator
@@ -21,7 +22,12 @@ from tellapart.images.remote import RemoteFile, is_address, open_remote
 
 READ_AT_ONCE = 16
 """Images that are fetched at once where they are at addresses."""
-TOGETHER = 256
+TOGETHER = 2 * READ_AT_ONCE
+"""Samples whose images are in memory."""
+STORAGE = frozenset(("http", "https", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "hf", "oci", "oss"))
+"""Protocols of addresses that rows may name, besides that of their table: a table of others must not read what this
+machine alone can read."""
+NO_FILE = (errno.ENAMETOOLONG, errno.ELOOP)
 
 
 def is_table(source: str) -> bool:
@@ -63,6 +69,8 @@ def _lines(source: str, encoding: str) -> Iterator[Iterator[str]]:
         ) from error
     except LookupError as error:
         raise InputError(f"Unknown encoding '{encoding}'; try utf-8, latin-1 or utf-16.") from error
+    except OSError as error:
+        raise InputError(f"{source} cannot be read: {error.strerror or error}.") from error
 
 
 def _by_image(rows: Iterator[Row], notes: Source, seen: array[int]) -> Iterator[tuple[str, Sample]]:
@@ -93,15 +101,32 @@ def _with_images(some: list[tuple[str, Sample]], root: str) -> Iterator[Sample]:
 def _with_image(root: str, name: str, sample: Sample) -> Sample:
     if sample.fault:
         return sample
+    if _is_outside(name, root):
+        return Sample(b"", (), None, "file outside the folder")
     file: Path | RemoteFile = Path(root) / name
     if is_address(name) or is_address(root):
         file = RemoteFile(name if is_address(name) else f"{root.rstrip('/')}/{name}")
+    missing = Sample(b"", (), None, "missing file")
     try:
         return Sample(file.read_bytes(), sample.captions, sample.split)
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        return Sample(b"", (), None, "missing file")
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError):  # ValueError: NUL in its name
+        return missing
     except OSError as error:
+        if error.errno in NO_FILE:
+            return missing
         raise InputError(f"{file} cannot be read: {error.strerror or error}.") from error
+
+
+def _is_outside(name: str, root: str) -> bool:
+    """Whether a name leads out of the folder of its table. Full paths are no such names: tables of one's own have them.
+
+    >>> [_is_outside(name, "photos") for name in ("a.png", "../a.png", "file:///a.png", "https://site/a.png")]
+    [False, True, True, False]
+    """
+    if not is_address(name):
+        return ".." in PurePosixPath(name).parts
+    own = root.partition("://")[0] if is_address(root) else ""
+    return name.partition("://")[0] not in STORAGE | {own}
 
 
 def _check_grouped(source: str, seen: array[int]) -> None:
