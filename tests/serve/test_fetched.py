@@ -51,3 +51,19 @@ def test_other_bytes_are_not_shown_and_old_files_go(tmp_path: Path) -> None:
     for name in "bc":
         assert fetched.file((tmp_path / f"{name}.png").as_uri(), hash_of(name.encode() * 4)) is not None
     assert not first.exists() and fetched.size == 8
+
+
+def test_a_file_that_the_machine_removed_is_fetched_again(tmp_path: Path) -> None:
+    """A server runs for months, and folders of temporary files are cleared every few days."""
+    import shutil
+
+    from tellapart.serve.fetched import FetchedPhotos
+
+    (tmp_path / "a.png").write_bytes(b"aaaa")
+    fetched = FetchedPhotos()
+    for remove in (Path.unlink, lambda file: shutil.rmtree(file.parent)):
+        file = fetched.file((tmp_path / "a.png").as_uri(), hash_of(b"aaaa"))
+        assert file is not None and file.read_bytes() == b"aaaa" and fetched.size == 4
+        remove(file)
+    file = fetched.file((tmp_path / "a.png").as_uri(), hash_of(b"aaaa"))
+    assert file is not None and file.read_bytes() == b"aaaa"

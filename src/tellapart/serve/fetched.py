@@ -28,9 +28,10 @@ class FetchedPhotos:
     def file(self, address: str, content: str) -> Path | None:
         """The file of a photo whose bytes have this hash; None if there is none at the address any more."""
         with self._lock:
-            if content in self._files:
+            kept = self._files.get(content)
+            if kept is not None and kept[0].is_file():  # machines clear their folders of temporary files
                 self._files.move_to_end(content)
-                return self._files[content][0]
+                return kept[0]
         remote = RemoteFile(address)
         try:
             data = VerifiedFile(remote, content).read().getvalue()
@@ -43,6 +44,7 @@ class FetchedPhotos:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="tellapart-")
         file = Path(self._folder.name) / f"{content}{suffix.lower()}"
+        file.parent.mkdir(exist_ok=True)
         partial = file.with_name(f"{file.name}.{threading.get_ident()}")
         partial.write_bytes(data)
         os.replace(partial, file)
