@@ -104,7 +104,18 @@ def test_look_alikes_replace_the_end_of_a_batch() -> None:
     assert with_look_alikes(rows, neighbours, 1.0)[0] == 3
     for _ in range(10):
         drawn = with_look_alikes(rows, neighbours, 0.5).tolist()
-        assert drawn[:2] == [3, 7] and set(drawn[2:]) <= {103, 107, 203, 207}
+        assert drawn[:2] == [3, 7] and drawn[2] in {103, 107, 203, 207} and drawn[3] in {103, 107, 203, 207, 5}
+
+
+def test_no_image_is_in_a_batch_twice() -> None:
+    """It would be a negative of its own captions."""
+    torch.manual_seed(0)
+    alike = torch.tensor([[1, 2], [0, 2], [0, 1], [4, 5], [3, 5], [3, 4]])
+    for share in (0.25, 0.5, 1.0):
+        for _ in range(20):
+            drawn = with_look_alikes(torch.randperm(6)[:4], alike, share).tolist()
+            assert len(drawn) == len(set(drawn)) == 4
+    assert with_look_alikes(torch.tensor([0, 0, 0, 0]), alike, 0.5).shape == (4,), "unless the set is tiny"
 
 
 def test_lack_of_memory_halves_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,11 +50,28 @@ class Rows:
 
 def with_look_alikes(rows: Tensor, neighbours: Tensor, share: float) -> Tensor:
     """Rows [n], of which the last `share` are replaced by look-alikes [I, k] of the others, drawn at random; at least
-    one row stays."""
+    one row stays.
+
+    A look-alike that is in the batch already is left out: in a contrastive loss an image would be its own negative.
+    """
     replaced = min(int(len(rows) * share), len(rows) - 1)
     if not replaced:
         return rows
     kept = rows[: len(rows) - replaced]
     chosen = kept[torch.randint(len(kept), (replaced,), device=rows.device)]
     column = torch.randint(neighbours.shape[1], (replaced, 1), device=rows.device)
-    return torch.cat([kept, neighbours[chosen].gather(1, column)[:, 0]])
+    drawn = neighbours[chosen].gather(1, column)[:, 0]
+    every = torch.cat([kept, drawn, rows[len(kept) :]])
+    return every[_is_repeated(every).byte().argsort(stable=True)[: len(rows)]]
+
+
+def _is_repeated(rows: Tensor) -> Tensor:
+    """Whether a row [n] occurs before, too.
+
+    >>> _is_repeated(torch.tensor([4, 2, 4, 4, 2, 7])).int().tolist()
+    [0, 0, 1, 1, 1, 0]
+    """
+    ordered, order = rows.sort(stable=True)
+    again = torch.zeros_like(rows, dtype=torch.bool)
+    again[order[1:]] = ordered[1:] == ordered[:-1]
+    return again
