@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,10 @@ from tellapart.search.lance import ann
 from tellapart.search.lance.compaction import KEEP_VERSIONS, compact_table
 from tellapart.search.lance.conditions import condition
 from tellapart.search.lance.copied_edits import copy_edits
+from tellapart.search.lance.edit_copies import edit_copies
 from tellapart.search.lance.edit_history import EditHistory
 from tellapart.search.lance.full_text import build_text_indexes, rows_with_words
+from tellapart.search.lance.reading import ids_of, read_batches, rows_of
 from tellapart.search.lance.saved import Saved
 from tellapart.search.lance.schema import LATER, as_table, listed, quoted
 from tellapart.search.lance.upkeep import Upkeep
@@ -34,7 +36,7 @@ from tellapart.search.table_errors import table_errors
 if TYPE_CHECKING:
     import pyarrow as pa
 
-COMPACT_ATTEMPTS, EDIT_ATTEMPTS = 5, 5
+COMPACT_ATTEMPTS = 5
 VALUES_PER_CONDITION = 1000
 
 
@@ -84,25 +86,16 @@ class LanceStore:
     def rows(self, columns: Sequence[str], filters: Filters = NO_FILTERS, edited: bool = False) -> Iterator[Row]:
         """Columns of all rows, or of those that meet conditions, or that have an edited caption."""
         for batch in self.batches(columns, condition(filters, edited)):
-            yield from self._rows(batch)
-
-    def _rows(self, batch: pa.RecordBatch) -> list[Row]:
-        """Rows of a batch, without `_rowid`."""
-        names = [name for name in batch.schema.names if name not in ("vector", "_rowid")]
-        rows: list[Row] = batch.select(names).to_pylist() if names else [{} for _ in range(batch.num_rows)]
-        if "vector" in batch.schema.names:
-            for row, vector in zip(rows, ann.as_matrix(batch["vector"], self.about.width)):
-                row["vector"] = vector
-        return rows
+            yield from rows_of(batch, self.about.width)
 
     def vectors(self, filters: Filters = NO_FILTERS) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Ids [N] int64 and vectors [N, E] float32 of rows, some thousand at a time."""
         for batch in self.batches(["vector"], condition(filters)):
-            yield _ids(batch), ann.as_matrix(batch["vector"], self.about.width)
+            yield ids_of(batch), ann.as_matrix(batch["vector"], self.about.width)
 
     def ids(self, filters: Filters) -> np.ndarray:
         """Ids [N] int64 of rows that meet conditions."""
-        found = [_ids(batch) for batch in self.batches(["path"], condition(filters))]
+        found = [ids_of(batch) for batch in self.batches(["path"], condition(filters))]
         return np.concatenate([np.zeros(0, np.int64), *found])
 
     def by_ids(self, ids: Sequence[int], columns: Sequence[str]) -> dict[int, Row]:
@@ -111,7 +104,7 @@ class LanceStore:
         for first in range(0, len(ids), VALUES_PER_CONDITION):
             wanted = ", ".join(str(id_) for id_ in ids[first : first + VALUES_PER_CONDITION])
             for batch in self.batches(columns, f"_rowid IN ({wanted})"):
-                found.update(zip(_ids(batch).tolist(), self._rows(batch)))
+                found.update(zip(ids_of(batch).tolist(), rows_of(batch, self.about.width)))
         return found
 
     def with_words(self, words: Sequence[str], columns: Sequence[str], count: int, filters: Filters) -> list[Row]:
@@ -213,19 +206,8 @@ class LanceStore:
 
     def edit_copies(self, content: str, caption: str | None) -> None:
         """Set the caption of every copy of a photo, including copies that are being indexed at this moment."""
-        same = f"content = {quoted(content)}"
-        other = "edited IS NOT NULL" if caption is None else f"(edited IS NULL OR edited != {quoted(caption)})"
         before = list(self.having("content", [content], ["path", "edited"]))
-        for attempt in range(EDIT_ATTEMPTS):
-            try:
-                with self._writing, table_errors(self.where):
-                    self.table.checkout_latest()
-                    self.table.update(where=same, values={"edited": caption})
-                    if not self.table.count_rows(f"{same} AND {other}"):
-                        break
-            except InputError as error:
-                if "keep writing" not in str(error) or attempt == EDIT_ATTEMPTS - 1:
-                    raise
+        edit_copies(self.table, self.where, content, caption, self._writing)
         if any(row["edited"] != caption for row in before):
             self.edits.add(content, min(row["path"] for row in before), caption)
         self._end_edit()
@@ -267,30 +249,7 @@ class LanceStore:
         An index that was made earlier has fewer: see `existing`.
         """
         with table_errors(self.where):
-            yield from self._latest(
-                lambda: (
-                    self._filtered(self.table.search(), where)
-                    .select(self.existing(columns))
-                    .with_row_id(True)
-                    .to_batches(8192)
-                )
-            )
-
-    def _filtered(self, query: Any, where: str) -> Any:
-        return query.where(where) if where else query
-
-    def _latest(self, read: Callable[[], Iterable[Any]]) -> Iterator[Any]:
-        """What `read` returns, at the latest version if the files of the one in use have been deleted meanwhile."""
-        begun = False
-        try:
-            for one in read():
-                begun = True
-                yield one
-        except RuntimeError as error:
-            if begun or "not found" not in str(error).lower():
-                raise
-            self.table.checkout_latest()
-            yield from read()
+            yield from read_batches(self.table, self.existing(columns), where)
 
     def row(self, path: str) -> dict[str, Any] | None:
         """All columns of a photo except its vector; None if it is not in the index."""
@@ -301,7 +260,7 @@ class LanceStore:
         for first in range(0, len(values), VALUES_PER_CONDITION):
             one_of = f"{column} IN {listed(values[first : first + VALUES_PER_CONDITION])}"
             for batch in self.batches(columns, one_of):
-                yield from self._rows(batch)
+                yield from rows_of(batch, self.about.width)
 
     def folders(self) -> list[str]:
         """The indexed folders."""
@@ -328,7 +287,3 @@ class LanceStore:
             except InputError as error:
                 if "keep writing" not in str(error):
                     raise
-
-
-def _ids(batch: pa.RecordBatch) -> np.ndarray:
-    return np.asarray(batch["_rowid"].to_numpy()).astype(np.int64)
