@@ -84,8 +84,8 @@ class JointSelfCriticalTraining(Learner):
         rewards: Rewards,
         settings: JointSelfCritical,
     ) -> None:
-        super().__init__(model, settings.rates, settings.average, settings.batch, store.pixels.device)
-        self.store, self.texts, self.words, self.rewards, self.settings = store, texts, words, rewards, settings
+        super().__init__(model, store, texts, words, settings)
+        self.rewards, self.settings = rewards, settings
 
     def run(
         self, available: Callable[[], np.ndarray], log: Log, keep: Callable[[JointModel], None] | None = None

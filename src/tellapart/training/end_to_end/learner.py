@@ -1,26 +1,60 @@
-"""A joint model that learns: its optimiser, the average of its weights, and a batch that fits the memory."""
+"""A joint model that learns: its data, its optimiser, the average of its weights, and a batch that fits the memory."""
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from tellapart.training.end_to_end.average import Average
+from tellapart.training.end_to_end.drawing import CaptionTable
 from tellapart.training.end_to_end.joint import JointModel
 from tellapart.training.end_to_end.optimiser import Rates, optimiser
+from tellapart.training.end_to_end.pixels import PixelStore
 
 LEAST_BATCH = 8
 """A batch of this size or less is not halved."""
 
 
-class Learner:
-    """A model in training; `average` is the model to keep."""
+class Steps(Protocol):
+    """The settings of every kind of training."""
 
-    def __init__(self, model: JointModel, rates: Rates, average: float, batch: int, device: torch.device) -> None:
-        self.model, self.batch, self.device = model, batch, device
-        self.fused = device.type == "cuda"
-        self.optimiser = optimiser(model, rates, self.fused)
-        self.average = Average(model, average)
+    @property
+    def batch(self) -> int:
+        """Images per step."""
+        ...
+
+    @property
+    def average(self) -> float:
+        """Decay of the running average of the weights."""
+        ...
+
+    @property
+    def rates(self) -> Rates:
+        """Learning rates."""
+        ...
+
+
+class Learner:
+    """A model in training; `average` is the model to keep.
+
+    Args:
+        model: trained in place.
+        store: its images.
+        texts: their captions as the matcher reads them.
+        words: the same as the captioner reads them.
+        steps: how it is trained.
+    """
+
+    def __init__(
+        self, model: JointModel, store: PixelStore, texts: CaptionTable, words: CaptionTable, steps: Steps
+    ) -> None:
+        self.model, self.store, self.texts, self.words = model, store, texts, words
+        self.batch, self.device = steps.batch, store.pixels.device
+        self.fused = self.device.type == "cuda"
+        self.optimiser = optimiser(model, steps.rates, self.fused)
+        self.average = Average(model, steps.average)
 
     def set_rates(self, factor: float) -> None:
         """Give every group of parameters its peak learning rate times the factor."""

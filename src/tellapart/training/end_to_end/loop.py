@@ -79,8 +79,8 @@ class Training(Learner):
         settings: Settings,
         log: Log,
     ) -> None:
-        super().__init__(model, settings.rates, settings.average, settings.batch, store.pixels.device)
-        self.store, self.texts, self.words, self.settings, self.log = store, texts, words, settings, log
+        super().__init__(model, store, texts, words, settings)
+        self.settings, self.log = settings, log
         self.parts = Parts.of(model, settings.weights, settings.compiled)
 
     def warm(self) -> None:
