@@ -185,16 +185,22 @@ def _folders_at(address: str) -> Iterator[tuple[Any, dict[str, Any], dict[str, A
 
 
 def _modified(facts: dict[str, Any]) -> int:
-    """When a file was changed, in nanoseconds.
+    """When a file was changed, in nanoseconds; a time without a zone is in UTC, and any other text says nothing.
 
     >>> _modified({"mtime": 1.5}), _modified({"updated": "1970-01-01T00:00:02Z"}), _modified({})
     (1500000000, 2000000000, 0)
+    >>> _modified({"updated": "1970-01-01T00:00:02"}), _modified({"LastModified": "Thu, 01 Jan 1970 00:00:02 GMT"})
+    (2000000000, 0)
     """
     value = next((facts[name] for name in TIMES if facts.get(name) is not None), 0)
     if isinstance(value, str):
-        value = datetime.datetime.fromisoformat(value.replace("Z", "+00:00"))
-    seconds = value.timestamp() if isinstance(value, datetime.datetime) else float(value)
-    return round(seconds * 1e9)
+        try:
+            value = datetime.datetime.fromisoformat(value.replace("Z", "+00:00"))
+        except ValueError:
+            return 0
+    if isinstance(value, datetime.datetime):
+        value = (value if value.tzinfo else value.replace(tzinfo=datetime.UTC)).timestamp()
+    return round(float(value) * 1e9)
 
 
 class _Kept:
