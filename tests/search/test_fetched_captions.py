@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tellapart.core.errors import InputError
 from tellapart.images.remote import RemoteFile
 from tellapart.images.verified_file import hash_of
 from tellapart.search.captioned_photos import _fetch
@@ -27,3 +28,14 @@ def test_only_bytes_of_the_address_are_fetched(tmp_path: Path) -> None:
     assert file is not None and file.parent == fetched and file.read_bytes() == b"of the address"
     system.rm(f"/{tmp_path.name}", recursive=True)
     assert _fetch(there, hash_of(b"of the address"), fetched) == file, "it is fetched once"
+
+
+def test_storage_that_does_not_answer_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pack would lack its photos, and the report would say that they are gone."""
+
+    def fail(file: RemoteFile) -> bytes:
+        raise OSError("Could not connect to the endpoint")
+
+    monkeypatch.setattr(RemoteFile, "read_bytes", fail)
+    with pytest.raises(InputError, match="a.png cannot be read: Could not connect to the endpoint; try again."):
+        _fetch(RemoteFile("s3://bucket/a.png"), hash_of(b"a"), tmp_path)

@@ -89,8 +89,10 @@ def _fetch(remote: RemoteFile, content: str, folder: Path) -> Path | None:
         return file
     try:
         data = VerifiedFile(remote, content).read()
-    except (OSError, UnreadableImage):
+    except UnreadableImage:
         return None
+    except OSError as error:  # a server that does not answer says nothing about the photo
+        raise InputError(f"{remote} cannot be read: {error.strerror or error}; try again.") from error
     with atomic_path(file) as partial:
         partial.write_bytes(data.getvalue())
     return file
