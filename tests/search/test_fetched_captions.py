@@ -37,5 +37,5 @@ def test_storage_that_does_not_answer_is_an_error(tmp_path: Path, monkeypatch: p
         raise OSError("Could not connect to the endpoint")
 
     monkeypatch.setattr(RemoteFile, "read_bytes", fail)
-    with pytest.raises(InputError, match="a.png cannot be read: Could not connect to the endpoint; try again."):
+    with pytest.raises(InputError, match="cannot be read: Could not connect to the endpoint; try again"):
         _fetch(RemoteFile("s3://bucket/a.png"), hash_of(b"a"), tmp_path)
