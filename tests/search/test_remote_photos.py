@@ -161,11 +161,13 @@ def test_storage_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         list(remote.photos_at("s3://bucket"))
 
 
-def test_a_large_video_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "advice"), [("b.mp4", "cut it"), ("b.JPG", "make it smaller")])
+def test_a_large_file_is_not_fetched(monkeypatch: pytest.MonkeyPatch, name: str, advice: str) -> None:
     monkeypatch.setattr(remote.RemoteFile, "read_bytes", lambda file: pytest.fail(f"{file} was fetched"))
     monkeypatch.setattr(examined, "name_fault", lambda path: "")  # as if the package for videos were there
-    (found,) = examined.examine_files([examined.Photo("memory://a/b.mp4", "memory://a", 1, examined.LARGEST_VIDEO + 1)])
-    assert found.fault == "memory://a/b.mp4 is larger than 512 MB; cut it" and found.facts is None
+    photo = examined.Photo(f"memory://a/{name}", "memory://a", 1, examined.LARGEST_VIDEO + 1)
+    (found,) = examined.examine_files([photo])
+    assert found.fault == f"memory://a/{name} is larger than 512 MB; {advice}" and found.facts is None
 
 
 def _skip_if_installed(package: str) -> None:

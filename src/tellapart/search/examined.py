@@ -74,22 +74,19 @@ def examine_file(photo: Photo) -> Examined:
             photo, None, fault=f"{photo.path} does not exist, is not a file, or links out of {photo.folder}"
         )
     try:
-        if _is_too_large(photo, os.path.getsize(photo.path)):
+        if photo.file.suffix.lower() in VIDEO and os.path.getsize(photo.path) > LARGEST_VIDEO:
             return Examined(photo, None, fault=f"{photo.path} is larger than {LARGEST_VIDEO >> 20} MB; cut it")
         return Examined(photo, file_facts(Path(photo.path)))
     except OSError as error:
         return Examined(photo, None, fault=f"{photo.path} cannot be read ({error.strerror or error})")
 
 
-def _is_too_large(photo: Photo, size: int) -> bool:
-    return photo.file.suffix.lower() in VIDEO and size > LARGEST_VIDEO
-
-
 def _examine_remote(photo: Photo) -> Examined:
     if leads_out(photo.path, photo.folder):
         return Examined(photo, None, fault=f"{photo.path} links out of {photo.folder}")
-    if _is_too_large(photo, photo.size):  # before it is fetched
-        return Examined(photo, None, fault=f"{photo.path} is larger than {LARGEST_VIDEO >> 20} MB; cut it")
+    if photo.size > LARGEST_VIDEO:  # before it is fetched, and FETCHED_AT_ONCE of them are in memory
+        advice = "cut it" if photo.file.suffix.lower() in VIDEO else "make it smaller"
+        return Examined(photo, None, fault=f"{photo.path} is larger than {LARGEST_VIDEO >> 20} MB; {advice}")
     try:
         return Examined(photo, file_facts(RemoteFile(photo.path), photo.modified))
     except OSError as error:
