@@ -52,7 +52,7 @@ def with_look_alikes(rows: Tensor, neighbours: Tensor, share: float) -> Tensor:
     """Rows [n], of which the last `share` are replaced by look-alikes [I, k] of the others, drawn at random; at least
     one row stays.
 
-    A look-alike that is in the batch already is left out: in a contrastive loss an image would be its own negative.
+    A look-alike that is in the batch already is not added: in a contrastive loss an image would be its own negative.
     """
     replaced = min(int(len(rows) * share), len(rows) - 1)
     if not replaced:
