@@ -1,4 +1,4 @@
-"""Addresses of photos: what is no single address is an error with a reason, and links lead nowhere else."""
+"""Addresses of photos: what is no single address is an error with a reason, and links stay inside."""
 
 from __future__ import annotations
 

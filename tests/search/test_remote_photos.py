@@ -144,7 +144,7 @@ def test_lists_of_folders_are_not_kept(address: str) -> None:
 
 
 def test_storage_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While it lists: its client has errors of its own, which are no OSErrors."""
+    """While it lists: its client has other errors than OSErrors."""
 
     class Storage:
         def invalidate_cache(self) -> None: ...

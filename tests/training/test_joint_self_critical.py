@@ -108,7 +108,7 @@ def test_look_alikes_replace_the_end_of_a_batch() -> None:
 
 
 def test_no_image_is_in_a_batch_twice() -> None:
-    """It would be a negative of its own captions."""
+    """Its captions would have it as a negative."""
     torch.manual_seed(0)
     alike = torch.tensor([[1, 2], [0, 2], [0, 1], [4, 5], [3, 5], [3, 4]])
     for share in (0.25, 0.5, 1.0):
