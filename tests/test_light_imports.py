@@ -72,7 +72,56 @@ def test_photos_are_captioned_indexed_and_searched_without_torch(tmp_path: Path)
     assert ".jpg" in without_torch("search", tmp_path / "photos.index", "a red wall", "--everything", "--json")
 
 
-def test_the_page_is_opened_without_torch() -> None:
-    pytest.importorskip("fastapi")
-    code = "import sys, tellapart.serve.server, tellapart.serve.describe; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
+SERVED = """
+import sys
+
+for absent in ("torch", "transformers", "matplotlib"):
+    sys.modules[absent] = None
+
+from pathlib import Path
+
+from fastapi.testclient import TestClient
+
+from tellapart.serve.server import open_server
+
+index, photo = sys.argv[1:]
+server = open_server(index)
+server.socket.close()
+client = TestClient(server.uvicorn.config.app, base_url="http://localhost")
+newest = client.get("/api/photos").json()["photos"]
+first = f"/api/photos/{newest[0]['id']}"
+for path in ("/", "/api/index", "/api/filters", "/api/search?query=wall", first, f"{first}/similar", f"{first}/edits"):
+    assert client.get(path).status_code == 200, path
+for size in ("small", "large"):
+    assert client.get(f"{first}/image", params={"size": size}).content[:2] == b"\\xff\\xd8"
+assert client.get(f"{first}/original").status_code == 200
+assert client.put(f"{first}/caption", json={"caption": "A purple wall"}).json()["edited"]
+assert client.get("/api/search?query=purple").json()["photos"][0]["id"] == newest[0]["id"]
+described = client.post("/api/describe", files={"photo": ("wall.jpg", Path(photo).read_bytes())})
+assert described.status_code == 200 and described.json()["caption"]["text"], described.text
+"""
+
+
+def test_the_page_answers_every_request_without_torch(tmp_path: Path) -> None:
+    for package in ("fastapi", "httpx"):
+        pytest.importorskip(package)
+    from PIL import Image
+
+    photos, index = tmp_path / "photos", tmp_path / "photos.index"
+    photos.mkdir()
+    for name in ("red", "blue", "green"):
+        Image.new("RGB", (320, 240), name).save(photos / f"{name}.jpg")
+    without_torch("index", photos, "--out", index, "--no-progress")
+    done = subprocess.run(
+        [sys.executable, "-c", SERVED, str(index), str(photos / "red.jpg")],
+        capture_output=True, text=True, env=os.environ, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("verb", ["train", "evaluate", "recipes", "reproduce"])
+def test_verbs_that_need_torch_say_so(verb: str) -> None:
+    code = f"import sys; sys.modules['torch'] = None; from tellapart.cli.main import main; sys.exit(main(['{verb}']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=False)
+    assert done.returncode == 1
+    assert done.stderr == f"tellapart {verb}: this needs torch; run `pip install 'tellapart[train]'`.\n"

@@ -13,6 +13,8 @@ from tellapart.cli.errors import for_command_line, option_names
 from tellapart.core.errors import Error
 from tellapart.core.suggestions import did_you_mean
 
+TRAINING = ("torch", "matplotlib")
+"""Packages that only the extra `train` installs."""
 VERBS: dict[str, str] = {
     "prepare": "read images and captions into a pack",
     "annotate": "add nouns, object words, concepts or sentence targets to a pack",
@@ -83,7 +85,10 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(verb: str, arguments: list[str]) -> int:
     import tyro
 
-    options, function = load(verb)
+    try:
+        options, function = load(verb)
+    except ModuleNotFoundError as error:
+        return _missing(verb, error)
     try:
         function(tyro.cli(options, prog=f"tellapart {verb}", args=arguments))
     except Error as error:
@@ -96,6 +101,8 @@ def _run(verb: str, arguments: list[str]) -> int:
         # The reader of our lines has closed the pipe (`tellapart … | head`): discard the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except ModuleNotFoundError as error:
+        return _missing(verb, error)
     except OSError as error:
         if error.errno is None or isinstance(error, ConnectionError | TimeoutError):  # not about a file
             raise
@@ -103,6 +110,14 @@ def _run(verb: str, arguments: list[str]) -> int:
         print(f"tellapart {verb}: {what} ({error.strerror}); fix that or choose another path.", file=sys.stderr)
         return 1
     return 0
+
+
+def _missing(verb: str, error: ModuleNotFoundError) -> int:
+    """Say which extra a verb needs; another missing module is a fault of ours."""
+    if error.name not in TRAINING:
+        raise error
+    print(f"tellapart {verb}: this needs {error.name}; run `pip install 'tellapart[train]'`.", file=sys.stderr)
+    return 1
 
 
 def run() -> None:

@@ -6,8 +6,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tellapart.images.decoding import read_image
 from tellapart.images.opening import UnreadableImage
+from tellapart.images.reading import read_image
 from tellapart.serve.cache import LRUCache
 
 if TYPE_CHECKING:
