@@ -1,5 +1,6 @@
 """int8 graphs: ranges, biases that make up for rounded weights, and the choice of layers that stay exact."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,14 @@ from torch import nn
 from tellapart.exported import efficientnet_export
 from tellapart.exported.backbone_graph import corrected_bias
 from tellapart.exported.calibration import ChannelMeans, Watched, watch_inputs
+from tellapart.exported.export import export_run, text_ranges
 from tellapart.exported.ranges import Range
 from tellapart.features.backbones import Backbone, load_backbone
+from tellapart.inference.light.exported_run import ExportedRun
+from tellapart.inference.light.matching import LightMatcher
+from tellapart.models.matchers.dual_encoder import DualEncoderModel
+from tellapart.runs.bundled import MODELS
+from tellapart.runs.run import open_run
 
 pytest.importorskip("onnx")
 
@@ -81,3 +88,29 @@ def test_layers_stay_exact_until_the_error_is_small(
     right = [backbone.map(pixels[1]).flatten(2).transpose(1, 2).numpy()]
     assert 0 < efficientnet_export.cell_error(int8, pixels[1:], right) < 0.1
     assert efficientnet_export.cell_error(int8, pixels[1:], [0 * right[0] + 1]) > 0.1
+
+
+def test_captions_calibrate_the_texts_of_a_matcher(tmp_path: Path) -> None:
+    """Without captions, a graph in int8 that was made for other weights is removed."""
+    shutil.copytree(MODELS / "matcher", tmp_path / "matcher")
+    rounded = tmp_path / "matcher" / "text-int8.onnx"
+    before, square = rounded.read_bytes(), np.zeros((260, 260, 3), np.uint8)
+    written = export_run(tmp_path / "matcher", [square], shared=True, captions=["a cat", "Two dogs on a beach"])
+    assert rounded in written and rounded.read_bytes() != before  # other ranges
+    vector = LightMatcher(ExportedRun(tmp_path / "matcher"), precision="int8").caption_vectors(["two dogs on a beach"])
+    exact = LightMatcher(ExportedRun(MODELS / "matcher"), precision="float32").encode_texts("two dogs on a beach")
+    assert (vector * exact).sum() > 0.98
+    assert rounded not in export_run(tmp_path / "matcher", [square], shared=True)
+    assert not rounded.exists() and (tmp_path / "matcher" / "text.onnx").is_file()
+
+
+def test_ranges_of_texts_are_those_of_each_caption_alone() -> None:
+    """Padding is in no range: captions of different lengths give what each gives by itself."""
+    run = open_run(MODELS / "matcher")
+    assert isinstance(run.model, DualEncoderModel)
+    captions = ["a cat", "two dogs running on a sandy beach next to the ocean"]
+    both, one, other = (text_ranges(run, run.model, some) for some in (captions, captions[:1], captions[1:]))
+    assert len(both) == 37
+    for name, found in both.items():
+        assert found.lowest == min(one[name].lowest, other[name].lowest)
+        assert found.highest == max(one[name].highest, other[name].highest)

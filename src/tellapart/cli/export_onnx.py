@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 
 from tellapart.cli.errors import exit_code
+from tellapart.core.text_files import read_text
 from tellapart.exported.export import export_run
 from tellapart.images.folders import find_some_photos
 from tellapart.images.reading import read_squashed
@@ -24,18 +25,22 @@ class OnnxOptions:
     bundled:captioner, bundled:matcher."""
     images: Path
     """A folder of training images; the ranges of int8 are those of their activations."""
+    captions: Path | None = None
+    """A text file with a training caption per line, for the ranges of a matcher's texts in int8. Without it, texts are
+    read in float32."""
     count: int = 128
-    """How many of the images to use."""
+    """How many of the images to use, and four times as many captions."""
 
 
 def export_onnx(options: OnnxOptions) -> list[Path]:
     """Export the runs; prints and returns the files."""
     files = find_some_photos([options.images]).photos[: options.count]
+    captions = read_text(options.captions).splitlines()[: 4 * options.count] if options.captions else []
     written: list[Path] = []
     for run in options.runs:
         facts = open_run(run).data.get("features") or {"preprocessing": {"size": 224}}
         squares = [read_squashed(file, int(facts["preprocessing"]["size"])) for file in files]
-        written += export_run(run, squares)
+        written += export_run(run, squares, captions=captions)
     for path in written:
         print(f"{path}: {path.stat().st_size:,} bytes")
     return written

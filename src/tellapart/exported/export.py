@@ -1,7 +1,8 @@
 """Exports the model of a run folder: ONNX graphs beside its weights, so that photos need no torch.
 
 RUN/start.onnx, step.onnx         a captioner's graphs; -int8.onnx: with products of 8 bits
-RUN/image.onnx, text.onnx         a matcher's graphs; in float32 only: rounding its activations costs 9% of R@sum
+RUN/image.onnx, text.onnx         a matcher's graphs, in float32: rounding the activations of its image side costs R@sum
+RUN/text-int8.onnx                texts with products of 8 bits, to judge captions by; needs captions to calibrate on
 RUN/exported.json                 what the graphs do not say themselves
 BACKBONE.onnx, -int8.onnx         beside the backbone's weights
 """
@@ -34,14 +35,18 @@ from tellapart.models.matchers.dual_encoder import DualEncoder, DualEncoderModel
 from tellapart.runs.graph_names import graph_path
 from tellapart.runs.run import Run, open_run
 from tellapart.runs.run_features import backbone_path
+from tellapart.runs.texts import as_texts
 
 CALIBRATED_AT_ONCE = 16
 
 
-def export_run(folder: Path | str, squares: Sequence[np.ndarray], shared: bool = False) -> list[Path]:
+def export_run(
+    folder: Path | str, squares: Sequence[np.ndarray], shared: bool = False, captions: Sequence[str] = ()
+) -> list[Path]:
     """Write the graphs of a run and of its backbone; squares [S, S, 3] are training images to calibrate on.
 
     shared: leave the graphs of a backbone that comes with the package as they are.
+    captions: training captions, to calibrate a matcher's texts on; without them, it has no text-int8.onnx.
     """
     run = open_run(folder)
     described, features = run.model_stage.model, run.data.get("features")
@@ -55,9 +60,8 @@ def export_run(folder: Path | str, squares: Sequence[np.ndarray], shared: bool =
     backbone = load_backbone(name)
     pixels = list(_batches(squares))
     written = [] if shared and inside.is_file() else export_backbone(backbone, weights, pixels)
-    rows, width = int(features["rows"]), int(features["width"])
     if isinstance(described, DualEncoder) and isinstance(run.model, DualEncoderModel):
-        return written + _export_matcher(run, described, run.model, rows, width)
+        return written + _export_matcher(run, described, run.model, captions)
     if isinstance(described, Transformer) and isinstance(run.model, TransformerCaptioner):
         return written + _export_captioner(run, described, run.model, backbone, pixels)
     raise InputError(
@@ -65,15 +69,34 @@ def export_run(folder: Path | str, squares: Sequence[np.ndarray], shared: bool =
     )
 
 
-def _export_matcher(run: Run, described: DualEncoder, model: DualEncoderModel, rows: int, width: int) -> list[Path]:
+def _export_matcher(run: Run, described: DualEncoder, model: DualEncoderModel, captions: Sequence[str]) -> list[Path]:
     if described.text != "transformer":
         raise InputError(f"{run.folder} reads text with a GRU; only a transformer can be exported.")
     weights = StoredWeights(run.folder / "model.safetensors")
+    features = run.data["features"]
     graphs = {
-        "image": image_graph(weights, FloatLinears(), rows, width),
+        "image": image_graph(weights, FloatLinears(), int(features["rows"]), int(features["width"])),
         "text": text_graph(weights, FloatLinears(), described),
     }
-    return _saved(run, graphs, "float32", {"width": model.width, "scale": float(model.scale().detach())})
+    facts = {"width": model.width, "scale": float(model.scale().detach())}
+    written = _saved(run, graphs, "float32", facts)
+    graph_path(run.folder / "text", "int8").unlink(missing_ok=True)  # one of other weights
+    if not captions:
+        return written
+    rounded = text_graph(weights, Int8Linears(text_ranges(run, model, captions)), described)
+    return written + _saved(run, {"text": rounded}, "int8", facts)
+
+
+@torch.no_grad()
+def text_ranges(run: Run, model: DualEncoderModel, captions: Sequence[str]) -> dict[str, Range]:
+    """The ranges of the inputs of linear layers while captions are read, one at a time: padding is in no range."""
+    watched = Watched(clipped=0)
+    parts = {name: module for name, module in model.named_modules() if isinstance(module, nn.Linear)}
+    stop = watch_inputs(watched, parts)
+    for caption in captions:
+        model.encode_text(as_texts(run, [caption], allow_unknown=True))
+    stop()
+    return watched.ranges()
 
 
 def _export_captioner(

@@ -1,5 +1,6 @@
 """The bundled models without torch: equal to torch in float32, close in int8."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +15,12 @@ from tellapart.inference.caption_generator import as_arrays
 from tellapart.inference.light import matching as light_matching
 from tellapart.inference.light.beam import beams, best_captions
 from tellapart.inference.light.captioning import LightCaptioner
+from tellapart.inference.light.exported_run import ExportedRun
 from tellapart.inference.light.matching import LightMatcher
 from tellapart.inference.light.neighbours import nearest_vectors
 from tellapart.inference.neighbours import nearest
 from tellapart.models.decoding import beams as torch_beams
+from tellapart.runs.bundled import MODELS
 from tellapart.text.word_constraints import Constraints, bad_endings
 
 PHOTOS = 6
@@ -131,6 +134,30 @@ def test_int8_is_close(squares: list[np.ndarray]) -> None:
     np.testing.assert_allclose(alone[0], rounded[0], atol=1e-5)  # does not depend on the other images
 
 
+def test_captions_are_judged_in_int8_and_queries_encoded_in_float32() -> None:
+    captions = [
+        "a cat",
+        "two dogs running on a sandy beach next to the ocean",
+        "a man riding a wave on a surfboard",
+        "?",
+    ]
+    exact, rounded = (ta.load_matcher(device="cpu", precision=precision) for precision in ("float32", "int8"))
+    assert isinstance(exact, LightMatcher) and isinstance(rounded, LightMatcher)
+    np.testing.assert_array_equal(rounded.encode_texts(captions[:3]), exact.encode_texts(captions[:3]))
+    judged = rounded.caption_vectors(captions)
+    alike = (judged * exact.caption_vectors(captions)).sum(1)
+    assert alike.min() > 0.99 and alike.max() < 1 - 1e-5
+    alone = LightMatcher(rounded.run, precision="int8").caption_vectors(captions[1:2])
+    np.testing.assert_allclose(alone[0], judged[1], atol=1e-5)  # does not depend on the other captions
+
+
+def test_a_matcher_without_an_int8_graph_judges_in_float32(tmp_path: Path) -> None:
+    shutil.copytree(MODELS / "matcher", tmp_path / "matcher")
+    (tmp_path / "matcher" / "text-int8.onnx").unlink()
+    rounded = LightMatcher(ExportedRun(tmp_path / "matcher"), precision="int8")
+    np.testing.assert_array_equal(rounded.caption_vectors(["a cat"]), rounded.encode_texts(["a cat"]))
+
+
 def test_neighbours_are_those_of_torch() -> None:
     random = np.random.default_rng(0)
     own, among = random.normal(size=(3, 5)).astype(np.float32), random.normal(size=(9, 5)).astype(np.float32)
@@ -183,13 +210,13 @@ def test_vectors_of_captions_are_remembered(light: LightCaptioner, monkeypatch: 
     matcher = LightMatcher(light.judge.run, precision="float32")
     monkeypatch.setattr(light_matching, "REMEMBERED", 3)
     read: list[int] = []
-    encode = matcher.encoder.encode_texts
+    encode = matcher.encoder.encode_captions
 
-    def counted(texts: list[str], allow_unknown: bool = False) -> np.ndarray:
+    def counted(texts: list[str]) -> np.ndarray:
         read.append(len(texts))
-        return encode(texts, allow_unknown)
+        return encode(texts)
 
-    monkeypatch.setattr(matcher.encoder, "encode_texts", counted)
+    monkeypatch.setattr(matcher.encoder, "encode_captions", counted)
     first = matcher.caption_vectors(["a cat", "a dog", "a cat"])
     again = matcher.caption_vectors(["a dog", "a bird", "a cat"])
     matcher.caption_vectors(["a boat", "a cat"])  # too many: only the latest are kept

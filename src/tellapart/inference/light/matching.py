@@ -37,7 +37,7 @@ class LightMatcher:
     def __init__(self, run: ExportedRun, workers: int = 0, precision: str = "auto") -> None:
         self.run, self.workers = run, workers
         self.precision = chosen_precision(precision)
-        self.encoder = ExportedEncoder(run)
+        self.encoder = ExportedEncoder(run, self.precision)
         self._remembered: dict[str, np.ndarray] = {}
 
     def encode_images(self, images: ImageInputs, *, batch_size: int = 32, progress: bool = False) -> np.ndarray:
@@ -96,7 +96,7 @@ class LightMatcher:
 
     def open(self) -> None:
         """Open what captions are judged by, so that threads do not open it twice."""
-        self.encoder.open_text()
+        self.encoder.open_captions()
         _ = self.evidence
 
     def encode_features(self, cells: np.ndarray) -> np.ndarray:
@@ -112,7 +112,7 @@ class LightMatcher:
         """Vectors of captions [C, E]; one without a known word is no error."""
         remembered = self._remembered  # another thread may replace it
         missing = [caption for caption in dict.fromkeys(captions) if caption not in remembered]
-        new = dict(zip(missing, self.encoder.encode_texts(missing, allow_unknown=True)))
+        new = dict(zip(missing, self.encoder.encode_captions(missing)))
         known = [new[caption] if caption in new else remembered[caption] for caption in captions]
         if len(remembered) + len(new) > REMEMBERED:
             self._remembered = new
