@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import socket
 import time
 from pathlib import Path
 
@@ -74,3 +75,10 @@ def test_an_update_that_is_ended_with_the_server_is_not_running(served_world: Pa
     status = read_status(str(tmp_path / "index"))
     assert status is not None and not status.running and status.ended is None
     server.socket.close()
+
+
+def test_the_address_may_be_used_as_soon_as_it_is_printed(own_index: Path, served_world: Path) -> None:
+    """Programs that start a server read its address from the first line; requests wait until it answers."""
+    server = open_server(str(own_index), ServerSettings(port=0), str(served_world / "find"), None)
+    with server.socket, socket.create_connection(server.socket.getsockname(), timeout=5):
+        pass

@@ -154,6 +154,7 @@ def _bind(host: str, port: int) -> socket.socket:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind(address)
+            bound.listen()  # whoever reads the address may connect at once; the request waits until `run`
         except OSError:
             bound.close()
             raise
