@@ -2,9 +2,9 @@
 
 `python -m benchmarks light`, or with photos of your own: `python -m benchmarks.light --photos FOLDER --count 192`.
 `--same` counts instead how many captions are the same in float32. Both read the same files, one thread each. torch
-computes as it does by default: bfloat16 on CPUs with instructions for it. Processor time is counted, since other
-programs may share the machine. The first quarter of the photos warms the models up, and each round
-takes another quarter, so that no vector of a caption is remembered from the round before.
+computes in float32 by `--torch float32`; by default in bfloat16 on CPUs with instructions for it. Processor time is
+counted, since other programs may share the machine. The first quarter of the photos warms the models up, and each
+round takes another quarter, so that no vector of a caption is remembered from the round before.
 """
 
 from __future__ import annotations
@@ -47,10 +47,15 @@ def main(device: str = "cpu") -> None:
     parser.add_argument("--photos", type=Path, default=None)
     parser.add_argument("--count", type=int, default=4 * 48)
     parser.add_argument("--same", action="store_true")
+    parser.add_argument("--torch", choices=["auto", "float32"], default="auto")
     options, _ = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as folder:
         given = find_some_photos([options.photos]).photos if options.photos else drawn(Path(folder), options.count)
-        (count_same if options.same else compare)(list(given)[: options.count])
+        photos = list(given)[: options.count]
+        if options.same:
+            count_same(photos)
+        else:
+            compare(photos, options.torch)
 
 
 def count_same(photos: list[Path]) -> None:
@@ -63,11 +68,11 @@ def count_same(photos: list[Path]) -> None:
     print(f"{sum(map(str.__eq__, heavy, light))} of {len(photos)} captions are the same in float32")
 
 
-def compare(photos: list[Path]) -> None:
-    """Print milliseconds of processor time per photo, and the ratio."""
+def compare(photos: list[Path], precision: str) -> None:
+    """Print milliseconds of processor time per photo, and the ratio; precision: that of torch."""
     parts = [photos[part :: ROUNDS + 1] for part in range(ROUNDS + 1)]
-    heavy_captioner = captioning.load_captioner("bundled", "cpu", 1)
-    heavy = Embedder(matching.load_matcher("bundled", "cpu", 1), heavy_captioner)
+    heavy_captioner = captioning.load_captioner("bundled", "cpu", 1, precision)
+    heavy = Embedder(matching.load_matcher("bundled", "cpu", 1, precision), heavy_captioner)
     light_captioner = load_captioner("bundled", "cpu", 1)
     light = embedder_of(load_matcher("bundled", "cpu", 1), light_captioner)
     work: dict[str, dict[str, Callable[[list[Path]], object]]] = {
