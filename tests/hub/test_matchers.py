@@ -13,7 +13,7 @@ from PIL import Image
 
 import tellapart as ta
 import tiny_hub
-from tellapart.models.hub.source import model_folder
+from tellapart.core.model_names import model_folder
 
 transformers = pytest.importorskip("transformers")
 TEXTS = ["a red ball on the left", "the dog, is blue.", "a red tabby ball"]

@@ -20,7 +20,11 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
+from tellapart.core.hub import files_only, quietly
+from tellapart.core.model_names import PREFIX as HUB_PREFIX
+from tellapart.core.model_names import model_folder
 from tellapart.features.efficientnet import LITE_SIZES, EfficientNetLite, efficientnet_lite, fold_norms
+from tellapart.features.image_encoders import SquarePatches, open_image_encoder, without_pooler
 from tellapart.images.decoding import Resize, Square, read_square
 from tellapart.images.own_processor import OwnProcessor, open_processor
 from tellapart.images.preprocessing import Interpolation, Preprocessing
@@ -28,7 +32,7 @@ from tellapart.images.sources import ImageSource
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 LITE_MEAN, LITE_STD = (127 / 255,) * 3, (128 / 255,) * 3
-TIMM_PREFIX, HUB_PREFIX = "timm:", "hf:"
+TIMM_PREFIX = "timm:"
 TUNED_NETWORK, TUNED_SIZE, PREFIX = "network", "size", "prefix"
 """Names in the metadata of a tuned backbone's file; the prefix is that of its weights' names."""
 TUNED_FILES = ("backbone.safetensors", "model.safetensors")
@@ -178,6 +182,10 @@ class TokensToMap(nn.Module):
         pooled = getattr(outputs, "pooler_output", None)
         return found, found.mean((2, 3)) if pooled is None else pooled.flatten(1)
 
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        without_pooler(self.model, (key.removeprefix(f"{prefix}model.") for key in state_dict))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
 
 class TimmFeatures(nn.Module):
     """Wraps a timm model: its last map and its pooled vector."""
@@ -202,24 +210,37 @@ def tokens_to_map(tokens: Tensor) -> Tensor:
 
 
 def _load_transformers(name: str, pretrained: bool) -> Backbone:
-    transformers = _imported("transformers", f"'{name}' is not a backbone of this package ({', '.join(BACKBONES)})")
+    library = _imported("transformers", f"'{name}' is not a backbone of this package ({', '.join(BACKBONES)})")
+    folder = model_folder(name)
     try:
-        config = transformers.AutoConfig.from_pretrained(name)
-        model = (
-            transformers.AutoModel.from_pretrained(name) if pretrained else transformers.AutoModel.from_config(config)
-        )
+        with quietly():
+            config = library.AutoConfig.from_pretrained(folder, local_files_only=files_only(folder))
+        encoder = open_image_encoder(folder, config, pretrained)
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
         raise InputError(
             f"No backbone '{name}': it is not one of {', '.join(BACKBONES)}, and transformers cannot load it from a "
             f"folder or the hub ({str(error).splitlines()[0]}). Give a local folder, or check the name."
         ) from error
-    model = getattr(model, "vision_model", model)  # CLIP and similar models: the image encoder
-    processor = open_processor(name)
-    preprocessing = _transformers_preprocessing(processor, getattr(config, "vision_config", config))
-    backbone = Backbone(name, TokensToMap(model), 0, preprocessing)
-    backbone.processor = processor
+    processor = open_processor(folder)
+    if config.model_type == "siglip2":
+        patch = int(config.vision_config.patch_size)
+        backbone = Backbone(name, TokensToMap(SquarePatches(encoder, patch)), 0, _of_patches(processor, patch))
+    else:
+        preprocessing = _transformers_preprocessing(processor, getattr(config, "vision_config", config))
+        backbone = Backbone(name, TokensToMap(encoder), 0, preprocessing)
+        backbone.processor = processor
     backbone.width = int(_probe(backbone))
     return backbone
+
+
+def _of_patches(processor: OwnProcessor | None, patch: int) -> Preprocessing:
+    """Squares of as many patches as the processor of SigLIP 2 makes at most."""
+    settings = {} if processor is None else processor.settings()
+    side = patch * math.isqrt(int(settings.get("max_num_patches") or 256))
+    mean, std = (tuple(settings.get(key) or (0.5,) * 3) for key in ("image_mean", "image_std"))
+    return Preprocessing(side, mean, std)
 
 
 def _transformers_preprocessing(processor: OwnProcessor | None, config: Any) -> Preprocessing:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from tellapart.core.errors import InputError
+from tellapart.core.hub import files_only, quietly
 from tellapart.images.decoding import WHOLE, Square, read_image
 from tellapart.images.preprocessing import Interpolation, Preprocessing
 from tellapart.images.sources import ImageSource
@@ -121,7 +122,8 @@ def open_processor(folder: str) -> OwnProcessor | None:
     if local and not any((Path(folder) / name).is_file() for name in names):
         return None
     try:
-        return OwnProcessor(auto.from_pretrained(folder, local_files_only=local))
+        with quietly():
+            return OwnProcessor(auto.from_pretrained(folder, local_files_only=files_only(folder)))
     except (OSError, ValueError, KeyError, ImportError) as error:
         if not local:
             return None

@@ -185,7 +185,7 @@ def open_caption_generator(folder: Path | str, device: torch.device | str = "cpu
     """A captioner's run, ready for photos; `bundled:captioner` is the one in the package."""
     run = open_run(folder, device=device)
     if not isinstance(run.model, Captioner | ChatCaptionerModel):
-        raise InputError(f"{run.folder} is a {run.recipe.name} run, not a captioner; give a captioner's run.")
+        raise InputError(f"{run.what}, not a captioner; give a captioner's run, or hf:FOLDER of one.")
     if isinstance(run.model, R2MModel) and run.model.see is None:
         raise InputError(
             f"{run.folder} captions images by concepts that a detector found in them, and photos have none. Prepare "

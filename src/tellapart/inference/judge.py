@@ -37,7 +37,7 @@ class Judge:
 
     def __init__(self, run: Run, device: torch.device | str = "cpu") -> None:
         if not isinstance(run.model, Matcher):
-            raise InputError(f"{run.folder} is a {run.recipe.name} run, not a matcher; give a matcher's run.")
+            raise InputError(f"{run.what}, not a matcher; give a matcher's run, or hf:FOLDER of one.")
         self.run, self.matcher, self.device = run, run.model, torch.device(device)
         self.spec = spec_of(run)
         self.scale = scale_of(run.model)

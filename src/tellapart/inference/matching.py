@@ -38,7 +38,7 @@ class PhotoMatcher:
 
     def __init__(self, run: Run, device: torch.device | str = "cpu", workers: int = 0, precision: str = "auto") -> None:
         if not isinstance(run.model, Matcher):
-            raise InputError(f"{run.folder} is a {run.recipe.name} run, not a matcher; give a matcher's run.")
+            raise InputError(f"{run.what}, not a matcher; give a matcher's run, or hf:FOLDER of one.")
         prepared(run, precision)
         self.run, self.model = run, run.model
         self.device, self.workers, self.precision = torch.device(device), workers, precision

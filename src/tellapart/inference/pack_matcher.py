@@ -75,7 +75,7 @@ def open_pack_matcher(
     """A matcher's run for the images of a pack; raises if the pack lacks the features that it reads."""
     run = open_run(folder, device=device)
     if not isinstance(run.model, Matcher):
-        raise InputError(f"{run.folder} is a {run.recipe.name} run, not a matcher; give a matcher's run.")
+        raise InputError(f"{run.what}, not a matcher; give a matcher's run, or hf:FOLDER of one.")
     if run.data["features"] is not None:
         store = store_like(run, run.data["features"], pack, features)
         return PackMatcher(run, run.model.eval(), Batches(pack, store, (), torch.device(device)))

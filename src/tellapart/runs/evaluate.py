@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tellapart.core.device import usable_device
 from tellapart.core.files import write_json, write_text
+from tellapart.core.model_names import is_hub
 from tellapart.data.pack import Pack
 from tellapart.evaluation import Evaluation, Rows, evaluate
 from tellapart.evaluation.distinctive import JudgeCaptions
-from tellapart.models.hub.source import is_hub
 from tellapart.runs.bundled import PREFIX
 from tellapart.runs.context import context_for
 from tellapart.runs.run import open_run

@@ -10,9 +10,10 @@ from torch import nn
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_folder, write_json, write_text
+from tellapart.core.model_names import is_hub
 from tellapart.core.protocols import Matcher
 from tellapart.models.captioners.pretrained import PretrainedCaptionerModel
-from tellapart.models.hub.source import OWN, is_hub
+from tellapart.models.hub.source import OWN
 from tellapart.models.matchers.pretrained import PretrainedModel
 from tellapart.runs.run import Run, open_run
 from tellapart.runs.run_features import FILE

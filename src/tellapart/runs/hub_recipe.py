@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from tellapart.core.errors import InputError
+from tellapart.core.model_names import model_folder
 from tellapart.data.feature_choice import NO_FEATURES
 from tellapart.models.captioners import CAPTIONERS
 from tellapart.models.hub.reading import OwnReading
-from tellapart.models.hub.source import model_folder
 from tellapart.models.matchers import MATCHERS
 from tellapart.models.matchers.pretrained import size_of
 from tellapart.runs.hub_run import hub_model, is_own_folder

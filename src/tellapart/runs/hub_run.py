@@ -10,12 +10,13 @@ import torch
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import read_json
+from tellapart.core.model_names import PREFIX, model_folder
 from tellapart.data.feature_choice import NO_FEATURES
 from tellapart.data.sampling import Sampling
 from tellapart.models.captioners.pretrained import PretrainedCaptioner
 from tellapart.models.hub.chat import ChatCaptioner
 from tellapart.models.hub.reading import needed_processor
-from tellapart.models.hub.source import CAPTIONERS, OWN, PREFIX, model_folder, read_config, role_of
+from tellapart.models.hub.source import CAPTIONERS, OWN, read_config, role_of
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.matchers.pretrained import Pretrained, size_of
 from tellapart.runs.recipe import Recipe, Stage

@@ -13,9 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tellapart.core.hub import transformers
 from tellapart.core.types import Images
 from tellapart.models.decoding import beam
-from tellapart.models.hub.source import OWN, transformers
+from tellapart.models.hub.source import OWN
 from tellapart.runs.run import Run, open_run
 from tellapart.runs.texts import as_texts
 from tellapart.text.written import as_written

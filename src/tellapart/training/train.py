@@ -20,12 +20,12 @@ from tellapart.core.checksums import write_checksums
 from tellapart.core.device import usable_device
 from tellapart.core.distributed import barrier, from_main, group, join_group, local_rank
 from tellapart.core.errors import InputError
+from tellapart.core.model_names import is_hub
 from tellapart.core.only_writer import only_writer
 from tellapart.core.progress import Progress
 from tellapart.data.feature_choice import choose_features
 from tellapart.data.open_packs import open_pack
 from tellapart.data.own_text import with_own_text
-from tellapart.models.hub.source import is_hub
 from tellapart.models.layers.lora import add_lora, merge_lora
 from tellapart.runs.adapters import save_adapters, source_of
 from tellapart.runs.context import ContextBuilder, PixelSettings

@@ -8,11 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
+from tellapart.core.hub import quietly, transformers
 from tellapart.core.types import Forced, Images, State, Step
 from tellapart.models.captioners.teacher_forcing import HiddenSequence
 from tellapart.models.hub.decoders import FAMILIES, Read, patch_boxes, patches
 from tellapart.models.hub.reading import HubModel
-from tellapart.models.hub.source import open_weights, read_config, transformers
+from tellapart.models.hub.source import open_weights, read_config
 from tellapart.models.inputs import ModelInputs
 from tellapart.text.model_tokenizer import SHIFT
 from tellapart.text.vocabulary import END, PAD, START
@@ -41,7 +42,8 @@ class PretrainedCaptionerModel(nn.Module):
         loader = getattr(transformers(), self.family.loader)
         self.model = open_weights(loader, source, settings, inputs.load_pretrained)
         if self.family.attends and hasattr(self.model, "set_attn_implementation"):
-            self.model.set_attn_implementation("eager")  # other implementations give no attention weights
+            with quietly():  # BLIP's is always the eager one
+                self.model.set_attn_implementation("eager")  # other implementations give no attention weights
         self.family.prepare(self.model)
         self.reading = config.reading(inputs)
         self.first, self.last = self.family.pieces(settings)

@@ -16,18 +16,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tellapart.core.errors import InputError
+from tellapart.core.hub import files_only, quietly, transformers
+from tellapart.core.model_names import model_folder
 from tellapart.core.types import Images
 from tellapart.images.preprocessing import Preprocessing
 from tellapart.models.decoding.decoded import Decoded
 from tellapart.models.hub.reading import OwnReading
-from tellapart.models.hub.source import (
-    cannot_open,
-    check_tokenizer,
-    model_folder,
-    open_weights,
-    read_config,
-    transformers,
-)
+from tellapart.models.hub.source import cannot_open, check_tokenizer, open_weights, read_config
 from tellapart.models.inputs import ModelInputs
 from tellapart.text.model_tokenizer import SHIFT, TokenizerVocabulary
 from tellapart.text.vocabulary import END, PAD
@@ -160,7 +155,8 @@ class ChatCaptioner:
         folder = model_folder(str((inputs and inputs.assets) or self.source))
         check_tokenizer(folder)
         try:
-            processor = transformers().AutoProcessor.from_pretrained(folder, local_files_only=Path(folder).is_dir())
+            with quietly():
+                processor = transformers().AutoProcessor.from_pretrained(folder, local_files_only=files_only(folder))
         except (OSError, ValueError, KeyError, ImportError) as error:
             raise InputError(cannot_open(self.source, error)) from error
         tokenizer = getattr(processor, "tokenizer", None)

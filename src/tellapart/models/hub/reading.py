@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tellapart.core.errors import InputError
-from tellapart.models.hub.source import model_folder, open_tokenizer, read_config
+from tellapart.core.model_names import model_folder
+from tellapart.models.hub.source import open_tokenizer, read_config
 from tellapart.models.inputs import ModelInputs
 from tellapart.text.model_tokenizer import TokenizerVocabulary
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from tellapart.core.errors import InputError
+from tellapart.core.hub import files_only, open_pretrained, quietly, transformers
+from tellapart.core.model_names import PREFIX, model_folder
 
-PREFIX = "hf:"
 Role = Literal["matcher", "captioner", "backbone"]
 MATCHERS = ("align", "altclip", "chinese_clip", "clip", "clipseg", "metaclip_2", "siglip", "siglip2")
 """Values of `model_type` with an image and a text encoder."""
@@ -20,46 +18,6 @@ CAPTIONERS = ("blip", "git", "vision-encoder-decoder")
 TOKENIZER_FILES = ("tokenizer.json", "vocab.*", "*.model", "spiece*", "bpe.*")
 OWN = ("tellapart-matcher", "tellapart-captioner")
 """Values of `model_type` of this package's own models in the hub's format."""
-
-
-def is_hub(name: object) -> bool:
-    """Whether a model is named as `hf:…`."""
-    return str(name).startswith(PREFIX)
-
-
-def transformers() -> Any:
-    """The package transformers; InputError where it is not installed."""
-    try:
-        return importlib.import_module("transformers")
-    except ImportError as error:
-        raise InputError("Models named hf:… need transformers; run `pip install transformers`.") from error
-
-
-def model_folder(source: str) -> str:
-    """The folder of a model, or its hub name; of a folder of sentence-transformers, the CLIP model inside."""
-    name = source.removeprefix(PREFIX)
-    folder = Path(name).expanduser()
-    if not folder.is_dir():
-        return name
-    if (folder / "modules.json").is_file():
-        return _sentence_transformers(folder)
-    return str(folder)
-
-
-def _sentence_transformers(folder: Path) -> str:
-    try:
-        modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-        kinds = [str(module["type"]).rsplit(".", 1)[-1] for module in modules]
-        inside = folder / str(modules[0]["path"])
-    except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise InputError(f"{folder / 'modules.json'} cannot be read ({error}); save the model again.") from error
-    further = [kind for kind in kinds[1:] if kind != "Normalize"]
-    if further:
-        raise InputError(
-            f"{folder} is a model of sentence-transformers with the module {further[0]} after its first; only CLIP "
-            "models without further modules are matchers."
-        )
-    return str(inside)
 
 
 def read_config(source: str) -> Any:
@@ -72,7 +30,8 @@ def read_config(source: str) -> Any:
         )
     auto = transformers().AutoConfig
     try:
-        return auto.from_pretrained(name, local_files_only=local)
+        with quietly():
+            return auto.from_pretrained(name, local_files_only=files_only(name))
     except (OSError, ValueError, KeyError) as error:
         raise InputError(cannot_open(source, error)) from error
 
@@ -118,7 +77,8 @@ def open_tokenizer(source: str) -> Any:
     name = model_folder(source)
     check_tokenizer(name)
     try:
-        return transformers().AutoTokenizer.from_pretrained(name, local_files_only=Path(name).is_dir())
+        with quietly():
+            return transformers().AutoTokenizer.from_pretrained(name, local_files_only=files_only(name))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
         reason = (str(error).strip().splitlines() or ["unknown error"])[0]
         raise InputError(
@@ -127,26 +87,15 @@ def open_tokenizer(source: str) -> Any:
         ) from error
 
 
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """No progress bar of transformers: the command line has its own."""
-    settings = importlib.import_module("transformers.utils.logging")
-    shown = bool(settings.is_progress_bar_enabled())
-    settings.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            settings.enable_progress_bar()
-
-
 def open_weights(loader: Any, source: str, config: Any, pretrained: bool) -> Any:
     """A model of an auto class or a class of transformers, with its weights or with random ones."""
     name = model_folder(source)
     try:
         if pretrained:
-            with _quiet():
-                return loader.from_pretrained(name, local_files_only=Path(name).is_dir())
-        return loader.from_config(config) if hasattr(loader, "from_config") else loader(config)
+            return open_pretrained(loader, name)[0]
+        with quietly():
+            return loader.from_config(config) if hasattr(loader, "from_config") else loader(config)
+    except InputError:
+        raise
     except (OSError, ValueError, KeyError) as error:
         raise InputError(cannot_open(source, error)) from error

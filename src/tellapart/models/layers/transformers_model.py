@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from tellapart.core.errors import InputError
+from tellapart.core.hub import files_only, open_pretrained, quietly
 
 
 def open_transformers_model(source: str, pretrained: bool, kind: str) -> tuple[Any, Any]:
@@ -17,14 +17,17 @@ def open_transformers_model(source: str, pretrained: bool, kind: str) -> tuple[A
         from transformers import AutoConfig, AutoModel, AutoTokenizer
     except ImportError as error:
         raise InputError(f"A {kind} needs transformers; run `pip install transformers`.") from error
-    local = Path(source).exists()
+    local = files_only(source)
     try:
-        tokeniser = AutoTokenizer.from_pretrained(source, local_files_only=local)
+        with quietly():
+            tokeniser = AutoTokenizer.from_pretrained(source, local_files_only=local)
         if pretrained:
-            model = AutoModel.from_pretrained(source, local_files_only=local)
+            model = open_pretrained(AutoModel, source)[0]
         else:
             config = AutoConfig.from_pretrained(source, local_files_only=local)
             model = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
         raise InputError(f"'{source}' cannot be opened as a {kind}: {str(error).splitlines()[0]}") from error
     return model, tokeniser

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from tellapart.core.errors import InputError
+from tellapart.core.hub import transformers
 from tellapart.core.types import Encoded, Images, Texts
 from tellapart.data.sampling import LATER
 from tellapart.models.hub.pieces import as_pieces
 from tellapart.models.hub.reading import HubModel, OwnReading
-from tellapart.models.hub.source import open_weights, read_config, role_of, transformers
+from tellapart.models.hub.source import open_weights, read_config, role_of
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.layers.convse_heads import convse_heads
 from tellapart.models.matchers.scores import cosine, unit
