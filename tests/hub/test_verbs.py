@@ -22,6 +22,7 @@ from tellapart.cli.extract import ExtractOptions, extract
 from tellapart.cli.index import IndexOptions, index
 from tellapart.cli.prepare import PrepareOptions, prepare
 from tellapart.cli.search import SearchOptions, search
+from tellapart.data.pack import Pack
 
 Hub = Callable[[str], Path]
 INDEXED = [
@@ -57,6 +58,7 @@ def test_an_index_is_made_and_searched(
     search(SearchOptions(where, ("a", "red", "ball"), count=4, json=True))
     found = json.loads(capsys.readouterr().out)
     assert np.allclose(sorted(own, reverse=True), [row["score"] for row in found], atol=1e-3)
+    assert not opened.search("a tabby ball").unknown, "its tokenizer reads any word"
     if captioner != "none":
         captions = {Path(row["path"]).name: row["caption"] for row in found}
         expected = opened.captioner.caption(sorted(photos.iterdir()))  # type: ignore[union-attr]
@@ -100,8 +102,6 @@ def test_a_matcher_is_evaluated_on_a_pack(hub: Hub, world: Path, family: str) ->
     named = Path(f"hf:{hub(family)}")
     values = evaluate(EvaluateOptions(named, world / "pack", split="val", json=True))
     matcher = ta.load_matcher(str(named), device="cpu")
-    from tellapart.data.pack import Pack
-
     pack = Pack(world / "pack")
     rows = pack.split("val").images
     texts = [pack.captions[row].text for image in rows for row in pack.captions_of[image]]
@@ -116,6 +116,22 @@ def test_a_captioner_is_evaluated_with_a_judge(hub: Hub, world: Path, family: st
     options = {"split": "val", "json": True, "judge": Path(f"hf:{hub('clip')}")}
     values = evaluate(EvaluateOptions(named, world / "pack", **options))  # type: ignore[arg-type]
     assert values["loss"] > 0 and 0 <= values["judge_accuracy"] <= 100 and values["judge_among"] == 4
+
+
+def test_a_chat_model_is_evaluated(hub: Hub, world: Path) -> None:
+    """It has no `start` and `step`, so it was rejected; its captions have every metric but the loss."""
+    named, judge = Path(f"hf:{hub('llava')}"), Path(f"hf:{hub('siglip')}")
+    values = evaluate(EvaluateOptions(named, world / "pack", split="val", json=True, judge=judge))
+    assert "loss" not in values and values["judge_among"] == 4 and values["cider_between"] >= 0
+    pack = Pack(world / "pack")
+    rows = pack.split("val").images
+    captions = ta.load_captioner(str(named), device="cpu").caption([pack.image_path(int(row)) for row in rows], beam=3)
+    groups = [[pack.captions[row].text for row in pack.captions_of[image]] for image in rows]
+    scored = ta.score(groups, [one.text for one in captions])
+    assert values["cider"] == pytest.approx(scored["CIDEr"], abs=1e-6)
+    assert values["bleu1"] == pytest.approx(scored["BLEU-1"])
+    with pytest.raises(ta.InputError, match="has no `start` and `step`"):
+        evaluate(EvaluateOptions(named, world / "pack", split="val", evaluation="self-retrieval"))
 
 
 @pytest.mark.parametrize("family", tiny_hub.BACKBONES)

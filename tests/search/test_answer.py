@@ -240,12 +240,11 @@ def test_the_bundled_matcher_has_a_calibration_and_knows_usual_words() -> None:
     from tellapart.inference.matching import fingerprint
     from tellapart.runs.bundled import run_folder
     from tellapart.search.lexicon import lexicon_of
+    from tellapart.text.vocabulary import Vocabulary
 
     folder = run_folder("bundled:matcher")
     assert read_calibration(fingerprint(folder)) is not None
-    import json
-
-    lexicon = lexicon_of(json.loads((folder / "vocabulary.json").read_text()), {"words": "wordpiece"})
+    lexicon = lexicon_of(Vocabulary.load(folder / "vocabulary.json"), {"words": "wordpiece"})
     for text in ("two dogs on a beach", "a grumpy calico with whiskers", "skateboarders at the Eiffel tower", "Vienna"):
         assert lexicon.unknown(text) == [], text
     for wrong, right in (("cta", "cat"), ("dgo", "dog"), ("umbrela", "umbrella"), ("bycicle", "bicycle"),

@@ -52,7 +52,7 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
     """Print, write and return the metrics by name."""
     judge = None
     if options.judge is not None:
-        judge = open_pack_matcher(options.judge, Pack(options.data), options.judge_features, options.device).judge
+        judge = open_pack_matcher(options.judge, Pack(options.data), options.judge_features, options.device)
     found = evaluate_run(
         options.run,
         options.data,

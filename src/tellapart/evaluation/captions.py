@@ -13,6 +13,7 @@ from tellapart.data.pack_types import Split
 from tellapart.data.sampling import captioned
 from tellapart.evaluation.chunks import chunks
 from tellapart.evaluation.distinctive import JudgeCaptions, distinctive_metrics, look_alikes
+from tellapart.evaluation.whole_captions import WholeCaptioner, whole_captions
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.metrics.captions.bleu import bleu
 from tellapart.metrics.captions.cider import cider_d
@@ -51,24 +52,25 @@ def evaluate_captions(
     """The metrics of captioning papers for beam-3 captions: BLEU-1 to 4, METEOR, ROUGE-L, CIDEr, and the loss per word;
     and whether the captions tell images apart and are true: CIDErBtw, distinct words, CHAIR, with a judge its accuracy.
 
-    Captions and references are tokenised as in the COCO evaluation script.
+    Captions and references are tokenised as in the COCO evaluation script. A chat model has no loss per word.
     """
-    captioner, rows = check_captions(model, context, split)
+    whole: WholeCaptioner | None = model if isinstance(model, WholeCaptioner) else None
+    rows = captioned(context.pack, split)
+    captioner = whole or as_captioner(model)
     was_training = model.training
     model.eval()
     tokens = decode(captioner, context, rows.images, width=3).tokens
     candidates, references = tokenised(context, rows.images, tokens)
     similar = look_alikes(context, rows.images, model=model)
-    metrics = {
-        "loss": mean_loss(captioner, context, rows.captions),
-        **_values(candidates, references),
-        **distinctive_metrics(candidates, references, similar),
-    }
+    if similar is None and judge is not None:
+        similar = judge.look_alikes(rows.images)
+    metrics = {} if whole is not None else {"loss": mean_loss(as_captioner(model), context, rows.captions)}
+    metrics |= _values(candidates, references) | distinctive_metrics(candidates, references, similar)
     if judge is not None:
         if similar is None:
             raise InputError("A judge needs at least two images with features to choose among; choose another split.")
         texts = [context.inputs.vocabulary.decode(row) for row in tokens.tolist()]
-        metrics |= judge(rows.images, texts, similar)
+        metrics |= judge.judge(rows.images, texts, similar)
     model.train(was_training)
     return metrics
 
@@ -108,7 +110,7 @@ def mean_loss(model: Captioner, context: Context, captions: np.ndarray) -> float
 
 @torch.no_grad()
 def decode(
-    model: Captioner,
+    model: Captioner | WholeCaptioner,
     context: Context,
     image_rows: np.ndarray,
     width: int = 3,
@@ -118,6 +120,8 @@ def decode(
     """One caption per image row of the pack, in order: beam search, or greedy for width 1."""
     if not len(image_rows):
         raise InputError(f"No images of {context.pack.folder} to caption; choose a split that has some.")
+    if isinstance(model, WholeCaptioner):
+        return join(whole_captions(model, context, image_rows, width))
     constraints = Constraints(bad_endings=bad_endings(context.inputs.vocabulary) if end_well else ())
     parts = []
     for rows in chunks(image_rows):

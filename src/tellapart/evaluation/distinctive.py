@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -18,8 +19,17 @@ from tellapart.models.captioners.pretrained import PretrainedCaptionerModel
 from tellapart.models.vision import vision_of
 from tellapart.objectives.context import Context
 
-JudgeCaptions = Callable[[np.ndarray, Sequence[str], np.ndarray], dict[str, float]]
-"""Image rows of the pack [I], one caption per image, look-alikes [I, k] as indices of these -> metrics."""
+
+class JudgeCaptions(Protocol):
+    """A matcher that says how many images captions identify among their look-alikes."""
+
+    def judge(self, image_rows: np.ndarray, captions: Sequence[str], similar: np.ndarray) -> dict[str, float]:
+        """Metrics of one caption per image; look-alikes [I, k] are indices of `image_rows`, rows of the pack [I]."""
+        ...
+
+    def look_alikes(self, image_rows: np.ndarray) -> np.ndarray | None:
+        """The nearest others of each image [I, k] by the judge's own vectors, for captioners that have none."""
+        ...
 
 
 def look_alikes(

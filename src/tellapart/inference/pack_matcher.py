@@ -17,6 +17,7 @@ from tellapart.data.batches import Batches
 from tellapart.data.pack import Pack
 from tellapart.evaluation.chunks import chunks
 from tellapart.evaluation.judged import judge_picks
+from tellapart.metrics.captions.neighbours import nearest_rows
 from tellapart.metrics.retrieval.recall import recall, thousand_folds
 from tellapart.runs.context import pixel_batches, store_like
 from tellapart.runs.run import Run, open_run
@@ -46,6 +47,15 @@ class PackMatcher:
         """Judge accuracy in percent, and among how many images."""
         found = self.picks(image_rows, captions, similar)
         return {"judge_accuracy": 100 * float(found.double().mean()), "judge_among": 1.0 + similar.shape[1]}
+
+    @torch.no_grad()
+    def look_alikes(self, image_rows: np.ndarray) -> np.ndarray | None:
+        """[I, k]: the nearest others of each image by its vectors, as indices of `image_rows`; None for one image."""
+        if len(image_rows) < 2:
+            return None
+        encoded = [self.matcher.encode_image(self.batches.images(rows)).vectors for rows in chunks(image_rows)]
+        pooled = [part if part.dim() == 2 else part.mean(1) for part in encoded]
+        return nearest_rows(torch.cat(pooled).float().cpu().numpy())
 
     @torch.no_grad()
     def recall(self, image_rows: np.ndarray) -> dict[str, float]:

@@ -12,9 +12,10 @@ from typing import Any
 from tellapart.runs.bundled import MODELS
 from tellapart.text.function_words import FUNCTION_WORDS
 from tellapart.text.lemmas import noun_lemma
+from tellapart.text.model_tokenizer import TokenizerVocabulary
 from tellapart.text.rules import WORD_PIECE
 from tellapart.text.spelling import similar_words
-from tellapart.text.vocabulary import UNK
+from tellapart.text.vocabulary import UNK, Vocabulary
 from tellapart.text.wordpiece import INSIDE
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -35,6 +36,8 @@ class Lexicon:
     """Words by descending frequency."""
 
     words: tuple[str, ...]
+    whole: bool = False
+    """Whether every word is known: a model of transformers reads any word in the pieces of its tokenizer."""
 
     @functools.cached_property
     def _all(self) -> frozenset[str]:
@@ -42,7 +45,7 @@ class Lexicon:
 
     def knows(self, word: str) -> bool:
         """Whether a word, in lower case, or its singular was learned."""
-        return word in self._all or noun_lemma(word) in self._all or word in FUNCTION_WORDS
+        return self.whole or word in self._all or noun_lemma(word) in self._all or word in FUNCTION_WORDS
 
     def unknown(self, text: str, captions: Iterable[str] = ()) -> list[UnknownWord]:
         """The unknown words of a text, each once. `captions` are people's own: their words are known.
@@ -71,9 +74,11 @@ def words_of(text: str) -> list[str]:
     return [word for word in _WORD.findall(text.lower().replace("’", "'").replace("'s", " ")) if word != "t"]
 
 
-def lexicon_of(vocabulary: Sequence[str], rules: Mapping[str, Any]) -> Lexicon:
+def lexicon_of(vocabulary: Vocabulary, rules: Mapping[str, Any]) -> Lexicon:
     """The words of a matcher's vocabulary. Of subwords, those of COCO's captions, then whole words of the rest."""
-    words = vocabulary[UNK + 1 :]
+    if isinstance(vocabulary, TokenizerVocabulary):
+        return Lexicon((), whole=True)
+    words = vocabulary.words[UNK + 1 :]
     if rules.get("words") != WORD_PIECE:
         return Lexicon(tuple(words))
     pieces = (word for word in words if not word.startswith(INSIDE) and len(word) >= SHORTEST_PIECE and word.isalpha())

@@ -271,7 +271,7 @@ class PhotoIndex:
 
     @functools.cached_property
     def _lexicon(self) -> Lexicon:
-        return lexicon_of(self.matcher.run.vocabulary.words, self.matcher.run.data.get("rules", {}))
+        return lexicon_of(self.matcher.run.vocabulary, self.matcher.run.data.get("rules", {}))
 
     def _unknown(self, text: str) -> tuple[UnknownWord, ...]:
         """The words of a text that the matcher did not learn; people's captions are read only if there are some."""
