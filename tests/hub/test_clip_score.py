@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 
 import tellapart as ta
+from tellapart.cli.score import ScoreOptions, score
 from tellapart.inference.clip_scores import clip_scores
 from tellapart.metrics.captions.clip_score import PROMPT, clip_score, ref_clip_score
+from tellapart.metrics.captions.image_files import image_files
 
 Hub = Callable[[str], Path]
 
@@ -43,3 +46,60 @@ def test_counts_must_fit(hub: Hub, photos: list[Path]) -> None:
         clip_scores(matcher, photos, ["a ball"])
     with pytest.raises(ta.InputError, match="at least one reference"):
         clip_scores(matcher, photos[:1], ["a ball"], [[]])
+
+
+@pytest.fixture
+def scored(photos: list[Path], tmp_path: Path) -> Path:
+    """References as COCO annotations that name the files, and candidates."""
+    rows = [{"image_id": 10 + row, "caption": text} for row in range(4) for text in (f"a ball {row}", "the dog")]
+    named = [{"id": 10 + row, "file_name": path.name} for row, path in enumerate(photos)]
+    (tmp_path / "r.json").write_text(json.dumps({"annotations": rows, "images": named}))
+    written = [
+        {"image_id": 10 + row, "caption": f"a {word} ball"} for row, word in enumerate(["red", "blue", "a", "b"])
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(written))
+    return tmp_path
+
+
+def test_the_command_line_scores_files(hub: Hub, photos: list[Path], scored: Path) -> None:
+    """CLIPScore could only be had by a Python function."""
+    named = f"hf:{hub('siglip')}"
+    files = {"references": (scored / "r.json",), "candidates": (scored / "a.json",), "metrics": ("BLEU-1",)}
+    found = score(ScoreOptions(**files, clip_score=named, images=photos[0].parent, device="cpu", json=True))  # type: ignore[arg-type]
+    (entry,) = found["candidates"].values()
+    matcher = ta.load_matcher(named, device="cpu")
+    captions = ["a red ball", "a blue ball", "a a ball", "a b ball"]
+    references = [[f"a ball {row}", "the dog"] for row in range(4)]
+    own = clip_scores(matcher, photos, captions, references)
+    assert entry["corpus"]["CLIPScore"] == pytest.approx(own["clip_score"].corpus)
+    assert [row["RefCLIPScore"] for row in entry["captions"]] == pytest.approx(own["ref_clip_score"].each.tolist())
+    listed = scored / "paths.txt"
+    listed.write_text("\n".join(map(str, photos)))
+    again = score(ScoreOptions(**files, clip_score=named, images=listed, clip_prompt="", device="cpu", json=True))  # type: ignore[arg-type]
+    (bare,) = again["candidates"].values()
+    expected = clip_scores(matcher, photos, captions, references, prompt="")
+    assert bare["corpus"]["CLIPScore"] == pytest.approx(expected["clip_score"].corpus)
+    with pytest.raises(ta.InputError, match="give --clip-score and --images"):
+        score(ScoreOptions(**files, clip_score=named))  # type: ignore[arg-type]
+
+
+def test_files_are_found_by_name_number_or_list(photos: list[Path], tmp_path: Path) -> None:
+    for name in ("COCO_val2014_000000000042.jpg", "dog.jpg", "cats/dog.png", "cats/one.jpg"):
+        path = tmp_path / "images" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(photos[0].read_bytes())
+    folder = tmp_path / "images"
+    found = image_files(folder, [42, "dog.jpg", "one", "cats/dog.png"])
+    names = ["COCO_val2014_000000000042.jpg", "dog.jpg", "cats/one.jpg", "cats/dog.png"]
+    assert found == [folder / name for name in names]
+    with pytest.raises(ta.InputError, match=r"has 2 images .* for the captions of 'dog'"):
+        image_files(folder, ["dog"])
+    with pytest.raises(ta.InputError, match="has no image for the captions of 7; name files by the ids"):
+        image_files(folder, [7])
+    with pytest.raises(ta.InputError, match="does not exist; give a folder of images"):
+        image_files(tmp_path / "none", [7])
+    (tmp_path / "list.txt").write_text("images/dog.jpg\nimages/none.jpg\n")
+    with pytest.raises(ta.InputError, match="lists 1 files that do not exist"):
+        image_files(tmp_path / "list.txt", [0, 1])
+    with pytest.raises(ta.InputError, match="lists 2 images, but there are captions of 3"):
+        image_files(tmp_path / "list.txt", [0, 1, 2])

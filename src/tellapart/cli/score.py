@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tellapart.core.errors import InputError
+from tellapart.metrics.captions.clip_score import PROMPT
 from tellapart.metrics.captions.compare import OfText, compare
 from tellapart.metrics.captions.document_frequency import DocumentFrequency
 from tellapart.metrics.captions.evaluate import available_metrics
@@ -51,6 +52,15 @@ class ScoreOptions:
     """Weight the pieces of captions by how few references have them."""
     bert_rescale: bool = False
     """Rescale BERTScore, so that random pairs of references have 0."""
+    clip_score: str = ""
+    """Also compute CLIPScore and RefCLIPScore with this matcher: bundled, a run, or hf:FOLDER. Needs --images."""
+    images: Path | None = None
+    """The images of the captions: a folder whose files are named by the captions' ids (or by COCO annotations), or a
+    text file with one path per image in the order of the references."""
+    clip_prompt: str = PROMPT
+    """With --clip-score: written before every caption and reference; empty for matchers of plain captions."""
+    device: str = "auto"
+    """Of --clip-score: cpu, cuda, …; auto uses an accelerator if there is one."""
     samples: int = 1000
     """Bootstrap samples per interval, when there are several candidate files."""
     allow_empty: bool = False
@@ -116,9 +126,43 @@ def _compare(options: ScoreOptions) -> dict[str, Any]:
         neighbours=options.neighbours,
         look_alikes=options.look_alikes,
         allow_empty=options.allow_empty,
-        of_text=_bert_score(options) if options.bert_score else None,
+        of_text=_of_text(options),
     )
     return {"references": list(map(str, options.references)), "unit": "fraction", "candidates": systems}
+
+
+def _of_text(options: ScoreOptions) -> OfText | None:
+    """The metrics of captions as they are written that the options ask for."""
+    if bool(options.clip_score) != (options.images is not None):
+        raise InputError("CLIPScore needs a matcher and the images: give --clip-score and --images.")
+    wanted = [
+        make(options) for make, name in ((_bert_score, options.bert_score), (_clip_score, options.clip_score)) if name
+    ]
+    if not wanted:
+        return None
+    return lambda candidates, references: {
+        name: score for compute in wanted for name, score in compute(candidates, references).items()
+    }
+
+
+def _clip_score(options: ScoreOptions) -> OfText:
+    """CLIPScore as the options ask for it; images are encoded once."""
+    from tellapart.inference.clip_scores import clip_scores
+    from tellapart.inference.loading import load_matcher
+    from tellapart.metrics.captions.by_image import references_by_image
+    from tellapart.metrics.captions.image_files import image_files
+
+    assert options.images is not None
+    keys = list(references_by_image(options.references, options.allow_empty))
+    files = image_files(options.images, keys, options.references)
+    matcher = load_matcher(options.clip_score, options.device)
+    vectors = matcher.encode_images(files, progress=not options.json)
+
+    def compute(candidates: list[str], references: list[list[str]]) -> dict[str, Score]:
+        found = clip_scores(matcher, vectors, candidates, references, options.clip_prompt)
+        return {"CLIPScore": found["clip_score"], "RefCLIPScore": found["ref_clip_score"]}
+
+    return compute
 
 
 def _bert_score(options: ScoreOptions) -> OfText:
