@@ -38,6 +38,13 @@ class OwnImages:
         joined = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
         return {name: value[:0] for name, value in joined.items()} if empty else joined
 
+    def window(self, row: int) -> tuple[float, float, float, float]:
+        """The part of an image that the model sees: left, top, right, bottom in fractions."""
+        image = self.pack.images[row]
+        stored = self.stored is not None and self.stored.part[row] >= 0
+        known = not stored and image.width > 0 and image.height > 0
+        return self.processor.window(*((image.height, image.width) if known else (1, 1)))
+
     def _one(self, row: int, view: View) -> dict[str, Tensor]:
         image = self._image(row)
         if view.part is not None:

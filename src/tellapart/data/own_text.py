@@ -22,6 +22,11 @@ class OwnTextPack(Pack):
         super().__init__(pack.folder)
         self._pack, self._vocabulary = pack, vocabulary
 
+    @property
+    def of_words(self) -> Pack:
+        """The pack as it was prepared."""
+        return self._pack
+
     @cached_property
     def vocabulary(self) -> TokenizerVocabulary:
         """The pieces of the tokenizer."""
@@ -57,6 +62,11 @@ class OwnTextPack(Pack):
     def has_column(self, name: str) -> bool:
         """Whether the pack has this column, and it is not one of words."""
         return super().has_column(name) and self._pack.column(name).per != "token"
+
+
+def pack_of_words(pack: Pack) -> Pack:
+    """The pack whose tokens are words: the one that a model with its own tokenizer reads otherwise, or the pack."""
+    return pack.of_words if isinstance(pack, OwnTextPack) else pack
 
 
 def with_own_text(pack: Pack, vocabulary: object) -> Pack:

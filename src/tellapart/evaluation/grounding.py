@@ -15,13 +15,16 @@ from torch import Tensor, nn
 from tellapart.core.errors import InputError
 from tellapart.core.protocols import Captioner
 from tellapart.data.object_words import ObjectWords, open_objects
+from tellapart.data.own_text import pack_of_words
 from tellapart.data.sampling import split_rows
 from tellapart.evaluation.captions import score_tokens
 from tellapart.evaluation.grounding_captions import ground_captions
+from tellapart.evaluation.grounding_maps import check_maps, read_by_maps
 from tellapart.evaluation.grounding_reading import read_captions
 from tellapart.evaluation.region_bounds import region_bounds
 from tellapart.metrics.grounding.attention import GroundingOutcomes, Outcomes, attention_accuracy, class_rates
 from tellapart.metrics.grounding.bootstrap import accuracy_samples, draws, interval, score_samples
+from tellapart.models.captioners.pretrained import PretrainedCaptionerModel
 from tellapart.models.matchers.detected_attention import ALL
 from tellapart.models.matchers.word_attention import AttendingMatcher
 from tellapart.objectives.context import Context
@@ -37,6 +40,7 @@ class Grounding:
     captions: GroundingOutcomes | None
     values: dict[str, float]
     tokens: Tensor | None = None  # [I, T] the greedy captions
+    said: np.ndarray | None = None  # [P] classes of the object words that they mention
 
 
 def evaluate_grounding(model: nn.Module, context: Context, split: str) -> dict[str, float]:
@@ -66,8 +70,7 @@ def _full_values(found: Grounding, context: Context, split: str) -> dict[str, fl
     samples = drawn_values(found, draws(len(found.image_rows)))
     for name, values in samples.items():
         metrics[f"{name}_low"], metrics[f"{name}_high"] = interval(values)
-    assert context.store is not None
-    return metrics | region_bounds(context.pack, context.store, split)
+    return metrics | (region_bounds(context.pack, context.store, split) if context.store is not None else {})
 
 
 def drawn_values(found: Grounding, drawn: np.ndarray) -> dict[str, np.ndarray]:
@@ -83,10 +86,12 @@ def check_grounding(
     model: nn.Module, context: Context, split: str
 ) -> tuple[Captioner | AttendingMatcher, ObjectWords, np.ndarray]:
     """The model, the object words and the captions [C] to evaluate; raises if the model or the pack does not suit."""
-    objects = open_objects(context.pack)
+    objects = open_objects(pack_of_words(context.pack))
     if not isinstance(model, Captioner | AttendingMatcher):
         raise InputError(f"{type(model).__name__} has no attention per word, so its grounding cannot be evaluated.")
-    if context.store is None or context.store.boxes is None:
+    if isinstance(model, PretrainedCaptionerModel):
+        check_maps(model)
+    elif context.store is None or context.store.boxes is None:
         raise InputError("Grounding needs features with boxes; train and evaluate on grid or regions.")
     rows = split_rows(context.pack, split)
     captions = rows.captions[objects.annotated[rows.captions] & (context.pack.owner[rows.captions] >= 0)]
@@ -103,15 +108,32 @@ def ground(model: nn.Module, context: Context, split: str) -> Grounding:
     model.eval()
     try:
         with torch.no_grad():
-            attention, losses = read_captions(checked, context, objects, captions)
-            metrics = _accuracies(attention, len(objects.classes)) | losses
-            outcomes, tokens = None, None
+            attention, metrics = _reading(checked, context, objects, captions)
+            found = None
             if not isinstance(checked, AttendingMatcher):
-                outcomes, tokens, caption_metrics = ground_captions(checked, context, objects, image_rows, captions)
-                metrics |= caption_metrics
+                found = ground_captions(checked, context, objects, image_rows, captions)
+                metrics |= found.metrics
     finally:
         model.train(was_training)
-    return Grounding(objects.classes, image_rows, attention[ALL], outcomes, metrics, tokens)
+    if found is None:
+        return Grounding(objects.classes, image_rows, attention, None, metrics)
+    return Grounding(
+        objects.classes, image_rows, attention, found.outcomes, metrics, tokens=found.tokens, said=found.said
+    )
+
+
+def _reading(
+    model: Captioner | AttendingMatcher, context: Context, objects: ObjectWords, captions: np.ndarray
+) -> tuple[Outcomes, dict[str, float]]:
+    """Where words of true captions attend, and the metrics of it. Maps of patches also have a pointing accuracy."""
+    classes = len(objects.classes)
+    if not isinstance(model, PretrainedCaptionerModel):
+        attention, losses = read_captions(model, context, objects, captions)
+        return attention[ALL], _accuracies(attention, classes) | losses
+    found = read_by_maps(model, context, objects, captions)
+    pointing = attention_accuracy(found.points, classes)
+    named = {name.replace("attention", "pointing"): value for name, value in pointing.items()}
+    return found.boxes, attention_accuracy(found.boxes, classes) | named | {"loss": found.loss}
 
 
 def _accuracies(attention: dict[str, Outcomes], classes: int) -> dict[str, float]:
@@ -130,9 +152,8 @@ def class_table(found: Grounding, context: Context) -> list[dict[str, float | st
     rates: dict[str, np.ndarray] = {}
     rates["attention_accuracy"], words = class_rates(found.attention, classes)
     counts = {"words": words}
-    if found.captions is not None and found.tokens is not None:
-        mentioned = open_objects(context.pack).vocabulary_class[found.tokens.numpy()]  # [I, T]
-        counts["said"] = np.bincount(mentioned[mentioned >= 0], minlength=classes)
+    if found.captions is not None and found.said is not None:
+        counts["said"] = np.bincount(found.said, minlength=classes)
         for name, (precision, recall) in found.captions.modes.items():
             rates[f"precision_{name}"], rates[f"recall_{name}"] = (
                 class_rates(outcomes, classes)[0] for outcomes in (precision, recall)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from tellapart.core.protocols import Captioner
 from tellapart.data.object_words import ObjectWords
+from tellapart.data.own_text import pack_of_words
 from tellapart.evaluation.captions import MAX_WORDS, token_cider
 from tellapart.evaluation.chunks import chunks
+from tellapart.evaluation.grounding_maps import generated_by_maps
 from tellapart.metrics.grounding.attention import (
     GeneratedWords,
     GroundingOutcomes,
@@ -19,14 +23,43 @@ from tellapart.metrics.grounding.attention import (
     hallucination,
 )
 from tellapart.metrics.grounding.boxes import image_sizes
+from tellapart.models.captioners.pretrained import PretrainedCaptionerModel
 from tellapart.models.decoding import greedy
 from tellapart.objectives.context import Context
 
 
+@dataclass(frozen=True)
+class GroundedCaptions:
+    """Greedy captions of some images, compared with every reference."""
+
+    outcomes: GroundingOutcomes
+    tokens: Tensor  # [I, T]
+    said: np.ndarray  # [P] classes of the object words that they mention
+    metrics: dict[str, float]
+
+
 def ground_captions(
     model: Captioner, context: Context, objects: ObjectWords, image_rows: np.ndarray, captions: np.ndarray
-) -> tuple[GroundingOutcomes, Tensor, dict[str, float]]:
-    """Greedy captions compared with every reference: outcomes, tokens [I, T] and metrics."""
+) -> GroundedCaptions:
+    """Greedy captions of images compared with every reference."""
+    if isinstance(model, PretrainedCaptionerModel):
+        mentions, tokens = generated_by_maps(model, context, objects, image_rows)
+    else:
+        mentions, tokens = _generated(model, context, objects, image_rows)
+    longest = max(part.shape[1] for part in tokens)
+    whole = torch.cat([torch.nn.functional.pad(part, (0, longest - part.shape[1])) for part in tokens])
+    outcomes = compare_captions(mentions, references_of(context, objects, captions), image_sizes(context.pack.images))
+    classes_mentioned, owner = _mentioned(context, objects, image_rows)
+    metrics = {"cider": token_cider(context, image_rows, whole)}
+    metrics |= grounding_scores(outcomes, len(objects.classes))
+    metrics |= hallucination(mentions, len(image_rows), classes_mentioned, owner)
+    return GroundedCaptions(outcomes, whole, mentions.word_class, metrics)
+
+
+def _generated(
+    model: Captioner, context: Context, objects: ObjectWords, image_rows: np.ndarray
+) -> tuple[GeneratedWords, list[Tensor]]:
+    """Object words of greedy captions with the regions that they attend to most, and the captions' tokens by batch."""
     class_of = torch.from_numpy(objects.vocabulary_class.astype(np.int64)).to(context.device)
     parts, tokens = [], []
     for rows in chunks(image_rows):
@@ -45,13 +78,7 @@ def ground_captions(
     mentions = GeneratedWords(
         *(np.concatenate([getattr(part, name) for part in parts]) for name in ("image", "word_class", "box"))
     )
-    longest = max(part.shape[1] for part in tokens)
-    whole = torch.cat([torch.nn.functional.pad(part, (0, longest - part.shape[1])) for part in tokens])
-    outcomes = compare_captions(mentions, references_of(context, objects, captions), image_sizes(context.pack.images))
-    classes_mentioned, owner = _mentioned(context, objects, image_rows)
-    metrics = {"cider": token_cider(context, image_rows, whole)}
-    metrics |= grounding_scores(outcomes, len(objects.classes))
-    return outcomes, whole, metrics | hallucination(mentions, len(image_rows), classes_mentioned, owner)
+    return mentions, tokens
 
 
 def references_of(context: Context, objects: ObjectWords, captions: np.ndarray) -> References:
@@ -60,10 +87,11 @@ def references_of(context: Context, objects: ObjectWords, captions: np.ndarray) 
     words = objects.of_captions(captions)
     boxes, mask = objects.padded_boxes
     other = np.setdiff1d(np.flatnonzero(objects.token_class >= 0), objects.tokens, assume_unique=True)
-    caption = np.searchsorted(context.pack.offsets, other, side="right") - 1
+    pack = pack_of_words(context.pack)
+    caption = np.searchsorted(pack.offsets, other, side="right") - 1
     inside = np.isin(caption, captions)
     return References(
-        context.pack.owner[captions],
+        pack.owner[captions],
         np.searchsorted(captions, objects.caption[words]),
         word_class=objects.word_class[words].astype(np.int64),
         boxes=boxes[words],
@@ -76,6 +104,7 @@ def references_of(context: Context, objects: ObjectWords, captions: np.ndarray) 
 def _mentioned(context: Context, objects: ObjectWords, image_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Classes that any word of the captions of these images mentions, and the images that these captions describe."""
     token = np.flatnonzero(objects.token_class >= 0)
-    owner = context.pack.owner[np.searchsorted(context.pack.offsets, token, side="right") - 1]
+    pack = pack_of_words(context.pack)
+    owner = pack.owner[np.searchsorted(pack.offsets, token, side="right") - 1]
     inside = np.isin(owner, image_rows)
     return objects.token_class[token[inside]].astype(np.int64), owner[inside]

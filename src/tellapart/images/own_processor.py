@@ -65,7 +65,7 @@ class OwnProcessor:
         image = read_image(source, FULL_SIZE)
         unscaled = {"do_rescale": False, "do_normalize": False}
         found = self.processor(images=self._opened([image]), return_tensors="pt", **unscaled)["pixel_values"]
-        return Square(found[0].round().clamp(0, 255).to(torch.uint8), self._window(*image.shape[:2]))
+        return Square(found[0].round().clamp(0, 255).to(torch.uint8), self.window(*image.shape[:2]))
 
     def settings(self) -> dict[str, Any]:
         """All settings, as the model's folder stores them."""
@@ -100,7 +100,8 @@ class OwnProcessor:
         short, crop = self._sizes()
         return min(1.0, crop / short) if short and crop else 1.0
 
-    def _window(self, height: int, width: int) -> tuple[float, float, float, float]:
+    def window(self, height: int, width: int) -> tuple[float, float, float, float]:
+        """The part that is seen of an image of this shape: left, top, right, bottom in fractions."""
         short, crop = self._sizes()
         if not short or not crop:
             return WHOLE

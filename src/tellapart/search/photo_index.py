@@ -292,14 +292,14 @@ def open_index(
     captioner: the same for captions; None for an index without captions.
     device: cpu, cuda, …; auto uses an accelerator if there is one.
 
-    >>> import tempfile, numpy as np, tellapart as ta
+    >>> import pathlib, tempfile, tellapart as ta
     >>> from PIL import Image
-    >>> folder = Path(tempfile.mkdtemp())
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> Image.new("RGB", (64, 64), "red").save(folder / "red.png")
     >>> index = ta.open_index(folder / "photos.index")
     >>> index.update(folder).added, len(index)
     (1, 1)
-    >>> Path(index.search("a red wall", everything=True)[0].path).name
+    >>> pathlib.Path(index.search("a red wall", everything=True)[0].path).name
     'red.png'
     >>> len(index.search("two dogs on a beach")), index.search("a cta").corrected
     (0, 'a cat')

@@ -90,6 +90,12 @@ class PretrainedCaptionerModel(nn.Module):
         found = self._read(state, tokens)
         return HiddenSequence(self._tokens(found.logits))
 
+    def attend(self, rows: Tensor, tokens: Tensor) -> Forced:
+        """Predictions for whole captions [C, T], with the attention of each over the rows [C, R, D] of its image."""
+        found = self.family.read(self.model, rows, self._pieces(tokens[:, :-1]), True)
+        assert found.attention is not None
+        return Forced(self._tokens(found.logits), self._over_patches(found.attention))
+
     def logits(self, hidden: Tensor) -> Tensor:
         """The scores of tokens, which `read` has computed already."""
         return hidden
@@ -117,9 +123,9 @@ class PretrainedCaptionerModel(nn.Module):
         return torch.cat([never, never, end, never, before, never, after, unused], -1)
 
     def _over_patches(self, attention: Tensor) -> Tensor:
-        """[N, R] with the shares of class rows removed: they stand for the whole image."""
-        extra, _ = patches(attention.shape[1])
-        return torch.cat([torch.zeros_like(attention[:, :extra]), attention[:, extra:]], 1)
+        """[..., R] with the shares of class rows removed: they stand for the whole image."""
+        extra, _ = patches(attention.shape[-1])
+        return torch.cat([torch.zeros_like(attention[..., :extra]), attention[..., extra:]], -1)
 
     def _words(self) -> Tensor:
         table: Tensor = (
