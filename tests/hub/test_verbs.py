@@ -118,6 +118,50 @@ def test_a_captioner_is_evaluated_with_a_judge(hub: Hub, world: Path, family: st
     assert values["loss"] > 0 and 0 <= values["judge_accuracy"] <= 100 and values["judge_among"] == 4
 
 
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+@pytest.mark.parametrize("family", ["clip", "siglip2", "align", *tiny_hub.CAPTIONERS, "llava"])
+def test_models_are_evaluated_in_half_precision(hub: Hub, world: Path, family: str, precision: Any) -> None:
+    named = Path(f"hf:{hub(family)}")
+    options = {"split": "val", "json": True}
+    if family not in tiny_hub.MATCHERS:
+        options["judge"] = Path(f"hf:{hub('siglip')}")
+    whole = evaluate(EvaluateOptions(named, world / "pack", **options))  # type: ignore[arg-type]
+    half = evaluate(EvaluateOptions(named, world / "pack", precision=precision, **options))  # type: ignore[arg-type]
+    assert half.keys() == whole.keys() and all(np.isfinite(value) for value in half.values())
+    if "loss" in whole:
+        assert half["loss"] != whole["loss"] and half["loss"] == pytest.approx(whole["loss"], rel=0.05)
+
+
+def test_precision_and_compilation_of_the_other_verbs(
+    hub: Hub, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fastapi")
+    from tellapart.search import photo_index
+    from tellapart.serve.server import ServerSettings, open_server
+
+    compiled = list[str]()
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda self, *_, **__: compiled.append(type(self).__name__))
+    evaluate(EvaluateOptions(Path(f"hf:{hub('clip')}"), world / "pack", split="val", compile=True, json=True))
+    assert len(compiled) == 2, "two towers"
+    with pytest.raises(ta.InputError, match="`compile` is for models of transformers"):
+        evaluate(EvaluateOptions(Path("bundled:matcher"), world / "pack", split="val", compile=True))
+    with pytest.raises(ta.InputError, match="`precision` is for models of transformers"):
+        evaluate(EvaluateOptions(Path("bundled:matcher"), world / "pack", split="val", precision="bfloat16"))
+    where = str(tmp_path / "index")
+    ta.open_index(where, f"hf:{hub('clip')}", None, device="cpu").update(world / "photos")
+    opened, asked = photo_index.load_matcher, list[tuple[Any, ...]]()
+
+    def recorded(*given: Any, **options: Any) -> Any:
+        asked.append((*given[3:], options["compile"]))
+        return opened(*given, **options)
+
+    monkeypatch.setattr(photo_index, "load_matcher", recorded)
+    search(SearchOptions(where, ("a", "ball"), precision="bfloat16", json=True))
+    server = open_server(where, ServerSettings(port=0), captioner=None, precision="float16", compile=True)
+    server.socket.close()
+    assert asked == [("bfloat16", False), ("float16", True)]
+
+
 def test_a_chat_model_is_evaluated(hub: Hub, world: Path) -> None:
     """It has no `start` and `step`, so it was rejected; its captions have every metric but the loss."""
     named, judge = Path(f"hf:{hub('llava')}"), Path(f"hf:{hub('siglip')}")

@@ -9,10 +9,12 @@ from typing import Annotated
 
 import tyro
 
+from tellapart.core.precisions import Precision
 from tellapart.data.pack import Pack
 from tellapart.evaluation.format import readable
 from tellapart.inference.pack_matcher import open_pack_matcher
 from tellapart.runs.evaluate import default_path, evaluate_run, write_evaluation
+from tellapart.runs.own_processing import prepared
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,10 @@ class EvaluateOptions:
     """Name of the pack's features that the judge reads. Default: the name that it was trained with."""
     device: str = "cpu"
     """cpu, cuda, cuda:1, …"""
+    precision: Precision = "auto"
+    """Of a model of transformers, and of such a judge: float32 (auto), bfloat16 or float16."""
+    compile: bool = False
+    """Compile a model of transformers (torch.compile): a minute at the start, which pays for large splits."""
     json: bool = False
     """Print JSON instead of a table."""
     out: Path | None = None
@@ -53,6 +59,7 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
     judge = None
     if options.judge is not None:
         judge = open_pack_matcher(options.judge, Pack(options.data), options.judge_features, options.device)
+        prepared(judge.run, options.precision)
     found = evaluate_run(
         options.run,
         options.data,
@@ -63,6 +70,8 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
         eccv=options.eccv,
         judge=judge,
         device=options.device,
+        precision=options.precision,
+        compile=options.compile,
     )
     out = options.out or default_path(options.run, options.split)
     if out is not None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from tellapart.core.precisions import Precision
 from tellapart.core.suggestions import meant
 from tellapart.search.answer import Answer
 from tellapart.search.photo_index import SHORTLIST, PhotoIndex
@@ -61,6 +62,8 @@ class SearchOptions:
     """Write thumbnails of the results: .png or .html."""
     device: str = "cpu"
     """cpu, cuda, …"""
+    precision: Precision = "auto"
+    """Of the backbone, or of a model of transformers: float32, bfloat16, float16 (transformers only), or auto."""
     paths: bool = False
     """Print only the paths of photos, one per line."""
     null: Annotated[bool, tyro.conf.arg(aliases=["-0"])] = False
@@ -73,7 +76,7 @@ class SearchOptions:
 
 def search(options: SearchOptions) -> Answer:
     """The photos found, best first; printed too."""
-    opened = PhotoIndex(options.index, options.matcher or None, None, options.device)
+    opened = PhotoIndex(options.index, options.matcher or None, None, options.device, precision=options.precision)
     found = opened.search(
         " ".join(options.words),
         options.count,

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 import tyro
 
+from tellapart.core.precisions import Precision
+
 
 @dataclass(frozen=True)
 class ServeOptions:
@@ -41,6 +43,10 @@ class ServeOptions:
     that does not exist is created."""
     device: str = "cpu"
     """cpu, cuda, …"""
+    precision: Precision = "auto"
+    """Of the backbone, or of models of transformers: float32, bfloat16, float16 (transformers only), or auto."""
+    compile: bool = False
+    """Compile models of transformers (torch.compile): the first photos take a minute."""
 
 
 def serve(options: ServeOptions) -> None:
@@ -58,6 +64,9 @@ def serve(options: ServeOptions) -> None:
         originals=options.originals,
     )
     captioner = None if options.captioner == "none" else options.captioner or "auto"
-    server = open_server(options.index, settings, options.matcher, captioner, options.device, options.update)
+    server = open_server(
+        options.index, settings, options.matcher, captioner, options.device, options.update,
+        precision=options.precision, compile=options.compile,
+    )  # fmt: skip
     print(f"Serving {options.index} at {server.address}\nPress Ctrl-C to stop.", flush=True)
     server.run()

@@ -32,8 +32,9 @@ from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import serves
 from tellapart.inference.generated import caption_of
 from tellapart.inference.judge import Judge, open_judge
-from tellapart.inference.own_extractor import OwnExtractor, compiled, has_own_processor, prepared
+from tellapart.inference.own_extractor import OwnExtractor
 from tellapart.runs.bundled import MODELS, is_bundled, run_name
+from tellapart.runs.own_processing import compiled, has_own_processor, prepared
 from tellapart.runs.run import Run
 
 DEFAULT_SETTINGS = CaptionSettings()

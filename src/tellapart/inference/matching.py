@@ -18,10 +18,11 @@ from tellapart.images.opening import UnreadableImage
 from tellapart.images.sources import ImageInput, as_images
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import as_needed
-from tellapart.inference.own_extractor import OwnExtractor, compiled, has_own_processor, prepared, spec_of
+from tellapart.inference.own_extractor import OwnExtractor, spec_of
 from tellapart.models.matchers.scores import unit
 from tellapart.runs.bundled import run_name
 from tellapart.runs.fingerprint import fingerprint
+from tellapart.runs.own_processing import compiled, has_own_processor, prepared
 from tellapart.runs.run import Run, open_run
 from tellapart.runs.texts import as_texts
 

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tellapart.core.errors import InputError
-from tellapart.core.precision import weights_type
 from tellapart.core.types import Images
 from tellapart.features.extract import cores
 from tellapart.images.decoding import read_image
@@ -28,10 +27,9 @@ from tellapart.models.captioners.pretrained import PretrainedCaptionerModel
 from tellapart.models.hub.reading import OwnReading
 from tellapart.models.matchers.pretrained import PretrainedModel
 from tellapart.runs.fingerprint import fingerprint
+from tellapart.runs.own_processing import has_own_processor
 from tellapart.runs.run import OWN, Run
 
-COMPILED = ("vision_model", "text_model", "text_decoder", "encoder", "decoder", "git")
-"""Names of parts of models of transformers."""
 Seen = dict[str, Tensor] | str
 """Inputs of one image, or why it cannot be read."""
 
@@ -117,29 +115,6 @@ def seen_by(model: object, images: Images) -> Images:
         return images
     mask = torch.ones(features.shape[:2], dtype=torch.bool, device=features.device)
     return Images(features, mask, boxes)
-
-
-def prepared(run: Run, precision: str) -> None:
-    """Set the precision of the weights of a model of transformers; other models keep theirs."""
-    if has_own_processor(run):
-        run.model.to(weights_type(precision))
-
-
-def compiled(run: Run) -> None:
-    """Compile the parts of a model of transformers that do the work (torch.compile); InputError for other models."""
-    if not has_own_processor(run):
-        raise InputError("`compile` is for models of transformers (hf:FOLDER).")
-    inside = run.model.model
-    assert isinstance(inside, nn.Module)
-    for name, part in inside.named_children():
-        if name in COMPILED:
-            part.compile()
-
-
-def has_own_processor(run: Run) -> bool:
-    """Whether a run's model sees images through its own processor."""
-    vision = run.data.get("vision") or {}
-    return isinstance(getattr(run.model, "reading", None), OwnReading) and vision.get("kind") == OWN
 
 
 def spec_of(run: Run) -> FeatureSpec:

@@ -13,6 +13,7 @@ from tellapart.evaluation import Evaluation, Rows, evaluate
 from tellapart.evaluation.distinctive import JudgeCaptions
 from tellapart.runs.bundled import PREFIX
 from tellapart.runs.context import context_for
+from tellapart.runs.own_processing import compiled, only_prepared
 from tellapart.runs.run import open_run
 
 
@@ -27,6 +28,8 @@ def evaluate_run(
     eccv: Path | None = None,
     judge: JudgeCaptions | None = None,
     device: str = "cpu",
+    precision: str = "auto",
+    compile: bool = False,
 ) -> Evaluation:
     """The metrics of a run on a split of the pack `data`.
 
@@ -35,9 +38,13 @@ def evaluate_run(
     cxc: files with ratings of Crisscrossed Captions, for a matcher and a pack prepared from COCO's JSON files.
     eccv: the folder of ECCV Caption's two files, for a matcher and such a pack.
     judge: says which images a captioner's captions identify among their look-alikes.
+    precision, compile: of a model of transformers; float32 by default, and not compiled.
     """
     usable_device(device)
     opened = open_run(run, device=device)
+    only_prepared(opened, precision)
+    if compile:
+        compiled(opened)
     context = context_for(opened, Pack(data), features, device)
     return evaluate(opened.model, context, split, evaluation or opened.last_stage.evaluation, cxc, judge, eccv=eccv)
 

@@ -83,6 +83,9 @@ def open_server(
     captioner: str | None = "auto",
     device: str = "cpu",
     update: Sequence[Path] | None = None,
+    *,
+    precision: str = "auto",
+    compile: bool = False,
 ) -> Server:
     """A server for an index.
 
@@ -90,6 +93,7 @@ def open_server(
     captioner: a run for uploaded photos; "auto" for the captioner of the index, None for no captions.
     update: folders to update the index from while it is served; none: those that it has photos of. An index that does
     not exist is created.
+    precision, compile: of the models; see `load_matcher`.
     """
     settings = settings or ServerSettings()
     if any(importlib.util.find_spec(name) is None for name in REQUIRED):
@@ -97,7 +101,7 @@ def open_server(
     import uvicorn
 
     from tellapart.search.about_models import about_models
-    from tellapart.search.photo_index import open_index
+    from tellapart.search.photo_index import PhotoIndex
     from tellapart.search.store import open_or_make
     from tellapart.search.update import checked_roots
     from tellapart.serve.app import create_app
@@ -107,7 +111,7 @@ def open_server(
     rules = _access_rules(settings)
     if update:
         checked_roots(update)  # before models are loaded and an index is made
-    photos = open_index(index, matcher or None, captioner, device)
+    photos = PhotoIndex(index, matcher or None, captioner, device, precision=precision, compile=compile)
     if update:
         open_or_make(index, about_models(photos.matcher, photos.captioner))
     updater = None if update is None else Updater(photos, update)
