@@ -127,3 +127,33 @@ def test_samples_with_odd_captions_have_none(tmp_path: Path) -> None:
 def test_a_column_of_splits_has_the_names_of_packs() -> None:
     splits = [sample_of({"split": value}, "test").split for value in ("validation", "Train", 3, "", None)]
     assert splits == ["val", "train", "3", "test", "test"]
+
+
+def test_parquet_files_may_name_images_by_path(tmp_path: Path) -> None:
+    """`Dataset.to_parquet` writes paths without bytes; such files had "no image with a caption"."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    source = tmp_path / "table"
+    source.mkdir()
+    rows = []
+    for number, colour in enumerate(COLOURS):
+        place = source if number % 2 else tmp_path
+        (place / f"{colour}.png").write_bytes(encoded(colour))
+        path = f"{colour}.png" if number % 2 else str(tmp_path / f"{colour}.png")
+        rows.append({"image": {"bytes": None, "path": path}, "text": f"a {colour} wall"})
+    rows.append({"image": {"bytes": None, "path": "gone.png"}, "text": "a lost wall"})
+    pq.write_table(pa.Table.from_pylist(rows), source / "train.parquet")
+    assert captions_of(source) == {"train": sorted(f"a {colour} wall" for colour in COLOURS)}
+
+
+def test_samples_without_image_or_caption_are_reported(tmp_path: Path) -> None:
+    """They were left out without a word: the report said that nothing was skipped."""
+    files = {"1.png": encoded("red"), "1.txt": b"a red wall", "2.png": encoded("blue"), "3.txt": b"a lost wall",
+             "4.jpg": b"not an image", "4.txt": b"a broken wall"}  # fmt: skip
+    write_tar(tmp_path / "shards" / "train.tar", files)
+    pack = prepare_pack(tmp_path / "shards", tmp_path / "pack", rules="ltd", nouns=False)
+    assert [caption.text for caption in pack.captions] == ["a red wall"]
+    report = json.loads((pack.folder / "report.json").read_text())
+    assert report["skipped"]["counts"] == {"missing image": 2, "image without caption": 1}
+    write_tar(tmp_path / "none" / "train.tar", {"3.txt": b"a lost wall"})
+    with pytest.raises(InputError, match="no image with a caption: of its 1 samples, none has both"):
+        prepare_pack(tmp_path / "none", tmp_path / "pack2", rules="ltd", nouns=False)

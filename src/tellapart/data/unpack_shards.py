@@ -79,21 +79,29 @@ def samples_of(shards: Sequence[Shard]) -> Iterator[Sample]:
 
 
 def unpack(samples: Iterable[Sample], source: str, folder: Path) -> Path:
-    """Write images and captions.jsonl into a folder, which is replaced when it is complete."""
-    count = 0
+    """Write images and captions.jsonl into a folder, which is replaced when it is complete.
+
+    Samples without an image or a caption are written as far as they go: the reader of the folder reports them.
+    """
+    count = number = 0
     with atomic_folder(folder) as partial, (partial / "captions.jsonl").open("w", encoding="utf-8") as table:
         for sample in samples:
             suffix = suffix_of(sample.image)
-            if not suffix or not sample.captions:
+            name = unpacked_name(number, suffix)
+            number += 1
+            if suffix:
+                (partial / name).parent.mkdir(exist_ok=True)
+                (partial / name).write_bytes(sample.image)
+            if not sample.captions:
                 continue
-            name = unpacked_name(count, suffix)
-            (partial / name).parent.mkdir(exist_ok=True)
-            (partial / name).write_bytes(sample.image)
             row: dict[str, Any] = {"image": name, "caption": list(sample.captions)}
             table.write(json.dumps(row | ({"split": sample.split} if sample.split else {}), ensure_ascii=False) + "\n")
-            count += 1
+            count += bool(suffix)
         if not count:
-            raise InputError(f"{source} has no image with a caption.")
+            raise InputError(
+                f"{source} has no image with a caption: of its {number} samples, none has both an image (its bytes or "
+                "a path) and a text."
+            )
     return folder
 
 
@@ -187,17 +195,20 @@ def _texts(row: Mapping[str, Any]) -> Iterator[str]:
             return
 
 
-def sample_of(row: Mapping[str, Any], split: str | None) -> Sample:
-    """A row of a table as a sample; a column `split` counts more than the table's own."""
+def sample_of(row: Mapping[str, Any], split: str | None, folder: Path | None = None) -> Sample:
+    """A row of a table as a sample; a column `split` counts more than the table's own.
+
+    folder: where the table is, for images that it names by a path instead of holding their bytes.
+    """
     own = row.get("split")
     captions = tuple(text.strip() for text in _texts(row))
-    return Sample(_image(row), captions, split if own in (None, "") else split_value(str(own)))
+    return Sample(_image(row, folder), captions, split if own in (None, "") else split_value(str(own)))
 
 
 def _table_samples(shard: Shard) -> Iterator[Sample]:
     for batch in _batches(shard):
         for row in batch.to_pylist():
-            yield sample_of(row, split_of(shard))
+            yield sample_of(row, split_of(shard), shard.parent if isinstance(shard, Path) else None)
 
 
 def _batches(shard: Shard) -> Iterator[Any]:
@@ -215,12 +226,15 @@ def _batches(shard: Shard) -> Iterator[Any]:
             yield from (batch.slice(first, ROWS_AT_ONCE) for first in range(0, len(batch), ROWS_AT_ONCE))
 
 
-def _image(row: Mapping[str, Any]) -> bytes:
-    """The bytes of a row's image: a column of bytes, or of `{"bytes", "path"}`."""
+def _image(row: Mapping[str, Any], folder: Path | None) -> bytes:
+    """The bytes of a row's image: a column of bytes, or of `{"bytes", "path"}`, of which datasets may write the path
+    alone."""
     for name in IMAGE_COLUMNS:
-        value = row.get(name)
+        value, path = row.get(name), None
         if isinstance(value, Mapping):
-            value = value.get("bytes")
+            path, value = value.get("path"), value.get("bytes")
         if isinstance(value, bytes):
             return value
+        if folder is not None and isinstance(path, str) and path and (folder / path).is_file():
+            return (folder / path).read_bytes()
     return b""
