@@ -12,9 +12,13 @@ import torch
 from safetensors.torch import load_file
 
 import tellapart as ta
-from photo_world import drawn_pack_with_targets
+from photo_world import draw_photos, drawn_pack_with_targets
+from tellapart.cli.extract import ExtractOptions, extract
+from tellapart.cli.prepare import PrepareOptions, prepare
+from tellapart.data.pack import Pack
 from tellapart.models.layers.lora import ATTENTION, Lora, LoraLinear, adapters, add_lora, merge_lora
 from tellapart.papers.recipes import find_recipe
+from tellapart.runs.export import export_hub
 from tellapart.runs.run import open_run
 from tellapart.training.settings import TrainSettings
 from tellapart.training.train import train_recipe
@@ -103,6 +107,47 @@ def test_adapters_open_in_peft(hub: Hub, pack: Path, tmp_path: Path) -> None:
     ours = open_run(tmp_path / "run").model.state_dict()
     for key, value in opened.state_dict().items():
         torch.testing.assert_close(value, ours[f"model.{key}"], atol=1e-6, rtol=1e-5)
+
+
+def test_adapters_have_a_model_card(hub: Hub, pack: Path, tmp_path: Path) -> None:
+    """The hub shows it, and it says to which model they belong; adapters came without one."""
+    train_recipe(find_recipe("clip-plain"), TrainSettings(pack, tmp_path / "run", start=f"hf:{hub('clip')}", set=SHORT))
+    card = (tmp_path / "run" / "adapters" / "train" / "README.md").read_text()
+    assert card.startswith(f"---\nlibrary_name: peft\nbase_model: {hub('clip')}\n") and "rank 2" in card
+    assert f'PeftModel.from_pretrained(AutoModel.from_pretrained("{hub("clip")}"), "FOLDER")' in card
+
+
+OWN = [
+    ("matcher", "find-from-coco-lora-ltd", ("train.objective.hidden=8",)),
+    ("captioner", "tell-from-coco-lora-cl", ("train.objective.rounds=1",)),
+]
+
+
+@pytest.mark.parametrize(("name", "recipe", "changes"), OWN)
+def test_our_own_models_are_tuned_from_the_hubs_format(
+    tmp_path: Path, name: str, recipe: str, changes: tuple[str, ...]
+) -> None:
+    """Exported, opened by hf: and tuned by adapters with LTD, or with CL: the same weights as from the package."""
+    source = f"hf:{export_hub(f'bundled:{name}', tmp_path / name)}"
+    draw_photos(tmp_path / "photos")
+    prepare(PrepareOptions(str(tmp_path / "photos"), tmp_path / "pack", vocabulary_from=source, nouns=False))
+    extract(ExtractOptions(tmp_path / "pack", like=source, progress=False))
+    drawn = Pack(tmp_path / "pack")
+    drawn.save_column(
+        "targets-minilm", np.random.default_rng(0).random((len(drawn.captions), 6), np.float32), "caption"
+    )
+    weights = []
+    for start in (source, f"bundled:{name}"):
+        out = tmp_path / f"run{len(weights)}"
+        train_recipe(find_recipe(recipe), TrainSettings(drawn.folder, out, start=start, set=(*SHORT, *changes)))
+        weights.append(load_file(out / "model.safetensors"))
+    first, second = weights
+    assert first.keys() == second.keys() and all(torch.equal(first[key], second[key]) for key in first)
+    assert any(
+        not torch.equal(first[key], value) for key, value in load_file(tmp_path / name / "model.safetensors").items()
+    )
+    card = (tmp_path / "run0" / "adapters" / "train" / "README.md").read_text()
+    assert "`tellapart export RUN`" in card and "PeftModel" not in card
 
 
 def test_unknown_layers_are_named(hub: Hub) -> None:

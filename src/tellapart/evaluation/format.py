@@ -14,6 +14,7 @@ NOT_SHARES = {
     r"\w*median\w*": "rank",
     r"\w*(words_\d+|vocabulary|count\w*|images|captions|pairs)": "",
     r"\w*length": "words",
+    r"judge_among": "images",
     r"\w*seconds": "s",
 }
 """Metrics that are no shares, and their units."""

@@ -8,16 +8,27 @@ from typing import Any
 from safetensors.torch import save_file
 from torch import nn
 
-from tellapart.core.files import atomic_folder, write_json
+from tellapart.core.files import atomic_folder, write_json, write_text
 from tellapart.models.layers.lora import Lora, adapters
 from tellapart.runs.recipe import Stage
 
+OPENED = """```python
+from peft import PeftModel
+from transformers import AutoModel
+
+model = PeftModel.from_pretrained(AutoModel.from_pretrained("{base}"), "FOLDER")
+```
+
+Captioners open with their own class (`BlipForConditionalGeneration`, say) in place of `AutoModel`.
+"""
+ADDED = "The run's model.safetensors has them added to the weights already; `tellapart export RUN` shares that model.\n"
 INSIDE = "model."
 """A wrapper of transformers' models holds them under this name, which peft does not know."""
 
 
-def save_adapters(model: nn.Module, lora: Lora, folder: Path, base: str) -> None:
-    """Write the adapters of a model; base: the folder or name of the model that they belong to."""
+def save_adapters(model: nn.Module, lora: Lora, folder: Path, stage: Stage) -> None:
+    """Write the adapters that a stage trained beside the model that it began with."""
+    base = source_of(stage)
     weights = {}
     for name, layer in adapters(model).items():
         for part in ("lora_A", "lora_B"):
@@ -26,6 +37,7 @@ def save_adapters(model: nn.Module, lora: Lora, folder: Path, base: str) -> None
     with atomic_folder(folder) as partial:
         save_file(weights, partial / "adapter_model.safetensors", metadata={"format": "pt"})
         write_json(partial / "adapter_config.json", adapter_config(model, lora, base))
+        write_text(partial / "README.md", adapter_card(lora, base, hasattr(stage.model, "configuration")))
 
 
 def adapter_config(model: nn.Module, lora: Lora, base: str) -> dict[str, Any]:
@@ -44,6 +56,22 @@ def adapter_config(model: nn.Module, lora: Lora, base: str) -> dict[str, Any]:
         "task_type": None,
         "inference_mode": True,
     }
+
+
+def adapter_card(lora: Lora, base: str, of_transformers: bool) -> str:
+    """The model card: a header that the hub reads, what the adapters belong to, and how to open them."""
+    use = OPENED.format(base=base) if of_transformers else ADDED
+    return f"""---
+library_name: peft
+base_model: {base}
+tags: [tellapart, lora]
+---
+
+# Adapters of {Path(base).name}
+
+Low-rank adapters of rank {lora.rank}, trained by tellapart. They belong to `{base}`.
+
+{use}"""
 
 
 def source_of(stage: Stage) -> str:

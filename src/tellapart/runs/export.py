@@ -10,6 +10,7 @@ from torch import nn
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_folder, write_json, write_text
+from tellapart.core.hub import quietly
 from tellapart.core.model_names import is_hub
 from tellapart.core.protocols import Matcher
 from tellapart.models.captioners.pretrained import PretrainedCaptionerModel
@@ -47,7 +48,8 @@ def _save_pretrained(run: Run, model: PretrainedModel | PretrainedCaptionerModel
             "folder itself."
         )
     model.reading.save(folder, model.model.config)
-    model.model.save_pretrained(str(folder))
+    with quietly():
+        model.model.save_pretrained(str(folder))
 
 
 def _save_own(run: Run, folder: Path) -> None:

@@ -27,7 +27,7 @@ from tellapart.data.feature_choice import choose_features
 from tellapart.data.open_packs import open_pack
 from tellapart.data.own_text import with_own_text
 from tellapart.models.layers.lora import add_lora, merge_lora
-from tellapart.runs.adapters import save_adapters, source_of
+from tellapart.runs.adapters import save_adapters
 from tellapart.runs.context import ContextBuilder, PixelSettings
 from tellapart.runs.hub_recipe import own_reading, with_hub_model, with_own_pixels
 from tellapart.runs.on_pixels import resolved
@@ -166,7 +166,7 @@ def _stage_model(plan: _Plan, index: int, position: Position, checkpoint: Path |
     model = train_stage(stage, model, context, _runtime(plan, index, model, outputs), position, checkpoint)
     barrier()  # every process has read the best weights before they are removed
     if group().is_main and stage.lora is not None:
-        save_adapters(model, stage.lora, out / "adapters" / stage.name, source_of(stage))
+        save_adapters(model, stage.lora, out / "adapters" / stage.name, stage)
     merge_lora(model)
     if group().is_main:
         save_weights(model, weights)
