@@ -202,6 +202,28 @@ def llava(folder: Path) -> Path:
     return folder
 
 
+def idefics3(folder: Path) -> Path:
+    """A chat model whose processor gives several squares per image, with masks."""
+    special = ("<image>", "<fake_token_around_image>", "<global-img>", "<end_of_utterance>")
+    t, pieces = transformers(), save_word_tokenizer(folder, "gpt", extra=special)
+    text = {**SIZES, "model_type": "llama", "vocab_size": len(pieces), "num_key_value_heads": 2, "bos_token_id": 0,
+            "eos_token_id": 0, "pad_token_id": 0, "max_position_embeddings": 256}  # fmt: skip
+    config = t.Idefics3Config(text_config=text, vision_config=VISION, image_token_id=pieces["<image>"], scale_factor=2,
+                              pad_token_id=0)  # fmt: skip
+    _save(t.Idefics3ForConditionalGeneration(config), folder)
+    sizes = {"size": {"longest_edge": SIDE}, "max_image_size": {"longest_edge": SIDE}, "do_image_splitting": False}
+    images = getattr(t, "Idefics3ImageProcessorPil", None) or t.Idefics3ImageProcessor
+    template = (
+        "{% for m in messages %}{% for c in m.content %}{% if c.type == 'image' %}<image>"
+        "{% else %} {{ c.text }}{% endif %}{% endfor %}{% endfor %}"
+    )
+    tokenizer = t.AutoTokenizer.from_pretrained(str(folder))
+    t.Idefics3Processor(images(**sizes), tokenizer, image_seq_len=4, chat_template=template).save_pretrained(
+        str(folder)
+    )
+    return folder
+
+
 def backbone(name: str) -> Callable[[Path], Path]:
     def make(folder: Path) -> Path:
         t = transformers()
@@ -227,6 +249,6 @@ MATCHERS = {
     "sentence_transformers": sentence_transformers_clip,
 }  # fmt: skip
 CAPTIONERS = {"blip": blip, "git": git, "vit_gpt2": vit_gpt2}
-CHAT = {"llava": llava}
+CHAT = {"llava": llava, "idefics3": idefics3}
 BACKBONES = {name: backbone(name) for name in ("vit", "dinov2", "convnext", "resnet", "swin")}
 ALL = {**MATCHERS, **CAPTIONERS, **CHAT, **BACKBONES}

@@ -27,6 +27,7 @@ CLASSES = {
     "git": "GitForCausalLM",
     "vit_gpt2": "VisionEncoderDecoderModel",
     "llava": "LlavaForConditionalGeneration",
+    "idefics3": "Idefics3ForConditionalGeneration",
 }
 
 
@@ -147,18 +148,30 @@ def test_a_captioner_judges_itself(hub: Hub, photos: list[Path]) -> None:
     assert [caption.likeliest is not None for caption in captions] == [True, True]
 
 
-def test_a_chat_model_answers_as_transformers_does(hub: Hub, photos: list[Path]) -> None:
-    folder = hub("llava")
-    model = transformers.LlavaForConditionalGeneration.from_pretrained(folder).eval()
+@pytest.mark.parametrize("family", tiny_hub.CHAT)
+def test_a_chat_model_answers_as_transformers_does(hub: Hub, photos: list[Path], family: str) -> None:
+    folder = hub(family)
+    model = getattr(transformers, CLASSES[family]).from_pretrained(folder).eval()
     processor = transformers.AutoProcessor.from_pretrained(folder)
     asked = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": tiny_prompt()}]}]
     text = processor.apply_chat_template(asked, add_generation_prompt=True)
-    inputs = processor(text=text, images=Image.open(photos[1]).convert("RGB"), return_tensors="pt")
+    inputs = processor(text=text, images=[Image.open(photos[1]).convert("RGB")], return_tensors="pt")
     own = model.generate(**inputs, max_new_tokens=60, do_sample=False)[:, inputs["input_ids"].shape[1] :]
     expected = processor.tokenizer.decode(own[0], skip_special_tokens=True).strip()
     caption = ta.load_captioner(f"hf:{folder}", device="cpu").caption(photos[1], beam=1)
     assert caption.text == expected
     assert np.isfinite(caption.log_probability) and caption.log_probability < 0
+
+
+def test_a_processor_that_cannot_be_opened_is_an_error(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without torchvision transformers fails with an AttributeError for processors that also read videos."""
+
+    def fails(*given: object, **options: object) -> None:
+        raise AttributeError("type object 'VIDEO_PROCESSOR_MAPPING' has no attribute '_extra_content'")
+
+    monkeypatch.setattr(transformers.AutoProcessor, "from_pretrained", fails)
+    with pytest.raises(ta.InputError, match=r"cannot be opened as a model of transformers: .*VIDEO_PROCESSOR"):
+        ta.load_captioner(f"hf:{hub('llava')}", device="cpu")
 
 
 def tiny_prompt() -> str:

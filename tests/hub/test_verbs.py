@@ -162,9 +162,10 @@ def test_precision_and_compilation_of_the_other_verbs(
     assert asked == [("bfloat16", False), ("float16", True)]
 
 
-def test_a_chat_model_is_evaluated(hub: Hub, world: Path) -> None:
+@pytest.mark.parametrize("family", tiny_hub.CHAT)
+def test_a_chat_model_is_evaluated(hub: Hub, world: Path, family: str) -> None:
     """It has no `start` and `step`, so it was rejected; its captions have every metric but the loss."""
-    named, judge = Path(f"hf:{hub('llava')}"), Path(f"hf:{hub('siglip')}")
+    named, judge = Path(f"hf:{hub(family)}"), Path(f"hf:{hub('siglip')}")
     values = evaluate(EvaluateOptions(named, world / "pack", split="val", json=True, judge=judge))
     assert "loss" not in values and values["judge_among"] == 4 and values["cider_between"] >= 0
     pack = Pack(world / "pack")

@@ -157,7 +157,7 @@ class ChatCaptioner:
         try:
             with quietly():
                 processor = transformers().AutoProcessor.from_pretrained(folder, local_files_only=files_only(folder))
-        except (OSError, ValueError, KeyError, ImportError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
             raise InputError(cannot_open(self.source, error)) from error
         tokenizer = getattr(processor, "tokenizer", None)
         if tokenizer is None:
