@@ -51,8 +51,37 @@ def test_a_matcher_of_our_own_opens_without_torch(photos: list[Path], tmp_path: 
     assert (tmp_path / "onnx" / "image.onnx").is_file()
 
 
+@pytest.mark.parametrize(
+    ("family", "loader"), [("blip", "BlipForConditionalGeneration"), ("vit_gpt2", "VisionEncoderDecoderModel")]
+)
+def test_a_captioner_of_transformers(hub: Hub, photos: list[Path], tmp_path: Path, family: str, loader: str) -> None:
+    """A greedy caption by onnxruntime alone is transformers' own; captioners could not be exported."""
+    import onnxruntime
+
+    out = export(ExportOptions(f"hf:{hub(family)}", tmp_path / "onnx", format="onnx"))
+    processor = transformers.AutoImageProcessor.from_pretrained(out)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(out)
+    pixels = processor(images=[Image.open(path).convert("RGB") for path in photos], return_tensors="pt")["pixel_values"]
+    model = getattr(transformers, loader).from_pretrained(hub(family)).eval()
+    own = model.generate(pixel_values=pixels, max_new_tokens=20, num_beams=1, do_sample=False)
+    expected = [text.strip() for text in tokenizer.batch_decode(own, skip_special_tokens=True)]
+    facts = json.loads((out / "exported.json").read_text())
+    (rows,) = onnxruntime.InferenceSession(out / "image.onnx").run(None, {"pixel_values": pixels.numpy()})
+    session = onnxruntime.InferenceSession(out / "next.onnx")
+    for row, text in enumerate(expected):
+        pieces = [facts["first"]]
+        for _ in range(facts["most"]):
+            (logits,) = session.run(None, {"pieces": np.array([pieces]), "rows": rows[row : row + 1]})
+            pieces.append(int(logits[0].argmax()))
+            if pieces[-1] == facts["last"]:
+                break
+        assert tokenizer.decode(pieces[1:], skip_special_tokens=True).strip() == text
+    card = (out / "README.md").read_text()
+    assert card.startswith("---\nlibrary_name: transformers") and "ONNX graphs for onnxruntime" in card
+
+
 def test_what_cannot_be_exported_says_so(hub: Hub, tmp_path: Path) -> None:
-    for family, words in (("blip", "only its matchers"), ("llava", "only its matchers")):
+    for family, words in (("git", "reads image and words in one sequence"), ("llava", "is a chat model")):
         with pytest.raises(ta.InputError, match=words):
             export(ExportOptions(f"hf:{hub(family)}", tmp_path / family, format="onnx"))
         assert not (tmp_path / family).exists()

@@ -57,19 +57,22 @@ def export_hub_matcher(model: PretrainedModel, folder: Path) -> None:
     model = model.cpu().float().eval()
     shown = {name: torch.cat([inputs[name], inputs[name]]) for name in PATCHES if name in inputs}
     with traceable_positions(model.model.vision_model):
-        _write(ImageSide(model), shown, folder / "image.onnx", {name: {0: "images"} for name in shown})
+        write_graph(ImageSide(model), shown, folder / "image.onnx", {name: {0: "images"} for name in shown})
     length = model.text_length if model.full_length else 7
     pieces = torch.full((2, length), model.reading.vocabulary.last[-1] if model.reading.vocabulary.last else 0)
     given = {"input_ids": pieces} | ({} if model.full_length else {"attention_mask": torch.ones_like(pieces)})
     free = {0: "texts"} if model.full_length else {0: "texts", 1: "pieces"}
-    _write(TextSide(model), given, folder / "text.onnx", dict.fromkeys(given, free))
+    write_graph(TextSide(model), given, folder / "text.onnx", dict.fromkeys(given, free))
     padding = "max_length" if model.full_length else True
     tokenizer = {"padding": padding, "truncation": True, "max_length": model.text_length}
     write_json(folder / "exported.json", {"width": model.width, "scale": float(model.scale()), "tokenizer": tokenizer})
 
 
-def _write(side: nn.Module, inputs: dict[str, Tensor], path: Path, free: dict[str, dict[int, str]]) -> None:
+def write_graph(
+    side: nn.Module, inputs: dict[str, Tensor], path: Path, free: dict[str, dict[int, str]], output: str = "vectors"
+) -> None:
     """Trace a module into a graph; `free` names the axes of each input that may have any length."""
+    side.eval()  # afterwards the module has the mode that it had before, and a new one trains
     try:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # the exporter that needs no further package is called old
@@ -78,8 +81,8 @@ def _write(side: nn.Module, inputs: dict[str, Tensor], path: Path, free: dict[st
                 tuple(inputs.values()),
                 str(path),
                 input_names=list(inputs),
-                output_names=["vectors"],
-                dynamic_axes={**free, "vectors": {0: next(iter(free.values()))[0]}},
+                output_names=[output],
+                dynamic_axes={**free, output: {0: next(iter(free.values()))[0]}},
                 opset_version=OPSET,
                 dynamo=False,
             )

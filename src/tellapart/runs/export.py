@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from safetensors.torch import save_file
@@ -66,8 +67,8 @@ def _save_own(run: Run, folder: Path) -> None:
     write_json(folder / "config.json", {"model_type": kind, "architectures": [name], "recipe": run.recipe.name})
 
 
-def model_card(run: Run, name: str) -> str:
-    """The model card: a header that the hub reads, how the model was trained, and how to use it."""
+def model_card(run: Run, name: str, use: Sequence[str] = ()) -> str:
+    """The model card: a header that the hub reads, how the model was trained, and how to use it (`use`: its lines)."""
     matches = isinstance(run.model, Matcher)
     own = not isinstance(run.model, PretrainedModel | PretrainedCaptionerModel)
     source = "" if own else str(getattr(run.model_stage.model, "source", ""))
@@ -90,9 +91,6 @@ def model_card(run: Run, name: str) -> str:
         f"| stages | {', '.join(stage.name for stage in run.recipe.stages)} |",
         *([f"| began as | {source} |"] if source else []),
         "",
-        "```python",
-        "import tellapart",
-        f'model = {opens}("hf:FOLDER")',
-        "```",
+        *(use or ("```python", "import tellapart", f'model = {opens}("hf:FOLDER")', "```")),
     ]
     return "\n".join(lines) + "\n"
