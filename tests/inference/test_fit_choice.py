@@ -73,9 +73,9 @@ def test_outcomes_by_hand() -> None:
 
 def test_limits_cost_more_than_the_judge_gives() -> None:
     plain = {"right": 0.4, "cider": 1.0, "wrong_object": 0.1, "unnamed": 1.0}
-    good = {"right": 0.5, "cider": 0.97, "wrong_object": 0.1, "unnamed": 1.12}
+    good = {"right": 0.5, "cider": 0.98, "wrong_object": 0.095, "unnamed": 0.95}
     assert merit(good, plain) == pytest.approx(0.5)
-    for worse in ({"cider": 0.94}, {"wrong_object": 0.12}, {"unnamed": 1.14}):
+    for worse in ({"cider": 0.96}, {"wrong_object": 0.115}, {"unnamed": 0.97}):
         assert merit({**good, "right": 0.55, **worse}, plain) == pytest.approx(0.45)
 
 
@@ -88,6 +88,6 @@ def test_weights_are_found_that_matter() -> None:
     scores = np.stack([np.stack([np.full(count, 1.0), np.zeros(count)], 1), np.broadcast_to([3.0, 0.0], (count, 2))], 1)
     terms = Terms(np.ones((count, 2), bool), scores, 1, zeros, truth, zeros, one, one)
     cider = np.stack([np.ones(count), np.where(bad, 0.2, 1.0)], 1)
-    outcomes = Outcomes(np.stack([np.zeros(count), np.ones(count)], 1), cider, zeros, one)
+    outcomes = Outcomes(np.stack([np.zeros(count), np.ones(count)], 1), cider, zeros, zeros)
     found = fit_choice(terms, outcomes, drawn=60)
     assert found.keys() == RANGES.keys() and chosen(terms, found).tolist() == (~bad).astype(int).tolist()

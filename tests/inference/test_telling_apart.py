@@ -107,6 +107,16 @@ def test_the_choice_is_true_distinct_and_fluent() -> None:
     assert float(choice.posterior[0]) == pytest.approx(math.exp(log_softmax(scores)[0]), abs=1e-5)
 
 
+def test_amounts_need_evidence_and_each_claim_costs() -> None:
+    """A "couple" is a claim like "red"; two claims cost the sum of what each costs."""
+    known, own = evidence(), unit(1, 1, 1, 0)
+    given = proposals([("a dog", -1.0), ("a zebra", -1.0), ("a dog on a sofa", -1.0), ("a sofa", -1.0)])
+    given.texts[0][1] = "a couple of dog"
+    marks, sums = word_support(given, known, own)
+    assert marks.tolist() == [[True, False, True, True]]
+    assert sums[0, 2] == pytest.approx(sums[0, 0] + sums[0, 3]) and sums[0, 1] < sums[0, 0] - 4
+
+
 @pytest.mark.parametrize("with_evidence", [True, False])
 def test_value_against_a_loop(with_evidence: bool) -> None:
     known, own, other = evidence(), unit(0.6, 0.5, 0.4, 0.3), unit(0.65, 0.3, 0.2, 0.3)
@@ -125,7 +135,7 @@ def test_value_against_a_loop(with_evidence: bool) -> None:
             likely = chance / (len(text.split()) + 1)
             if with_evidence:
                 named = [WORDS.index(word) for word in text.split() if word in WORDS]
-                support = np.mean([-math.log1p(math.exp(1 - 4 * float(own[0, word]))) for word in named])
+                support = sum([-math.log1p(math.exp(1 - 4 * float(own[0, word]))) for word in named])
                 (agreed,) = agreements([text], typical, {"dog": 1.0, "sofa": 2.0, "red": 3.0, "zebra": 4.0})
                 likely = weights["agreement"] * agreed + weights["truth"] * support + weights["fluency"] * likely
             values.append(weight * found + (1 - weight) * likely)

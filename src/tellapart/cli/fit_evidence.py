@@ -22,6 +22,7 @@ from tellapart.inference.captioning import PhotoCaptioner, load_captioner
 from tellapart.inference.feature_spec import serves
 from tellapart.inference.fit_evidence import (
     Examples,
+    Seen,
     fit_calibration,
     fit_confidence,
     fit_plain,
@@ -55,6 +56,8 @@ class FitOptions:
     """How many images to caption at most."""
     others: int = 3400
     """How many further images of the split to fit word detectors on at most; without any, those that are captioned."""
+    trained: int = 20000
+    """How many images of the training split to add to these for the detectors at most."""
     strange: int = 120
     """How many of them also give an enlarged detail, and how many patterns are drawn."""
     beam: int = 10
@@ -78,7 +81,9 @@ def fit(options: FitOptions) -> None:
     paths: list[ImageInput] = [pack.image_path(row) for row in rows]
     vectors, captions, proposed, chance = _described(captioner, judge, paths, options.beam)
     seen = _vectors(captioner, judge, [pack.image_path(row) for row in further]) if further else vectors
-    evidence = word_statistics(judge, known, len(training.images), seen, _references(pack, further or rows))
+    unseen = Seen(seen, _references(pack, further or rows))
+    trained = _trained(captioner, judge, pack, options.trained)
+    evidence = word_statistics(judge, known, len(training.images), unseen, trained)
     evidence = fit_truth(evidence, vectors, proposed, references)
     photos = [open_image(pack.image_path(row)) for row in rows[: options.strange]]
     strange = _strange(_described(captioner, judge, list(strange_images(photos, options.strange)), options.beam))
@@ -92,6 +97,15 @@ def fit(options: FitOptions) -> None:
     evidence = with_thresholds(evidence, judge, strange)
     evidence.save(options.out)
     print(f"{options.out}: {len(evidence.words)} words, fitted on {len(chosen)} images; {dict(evidence.settings)}")
+
+
+def _trained(captioner: PhotoCaptioner, judge: Judge, pack: Pack, count: int) -> Seen | None:
+    """Some images of the training split, drawn at random with a fixed seed."""
+    images = pack.split("train").images
+    rows = np.sort(np.random.default_rng(0).permutation(images)[:count]).tolist()
+    if not rows:
+        return None
+    return Seen(_vectors(captioner, judge, [pack.image_path(row) for row in rows]), _references(pack, rows))
 
 
 def _references(pack: Pack, rows: Sequence[int]) -> list[list[str]]:

@@ -16,8 +16,7 @@ from tellapart.inference.word_evidence import UNKNOWN, WordEvidence
 from tellapart.metrics.captions.evaluate import evaluate
 from tellapart.metrics.captions.ptb.tokenizer import tokenize
 from tellapart.text.concepts import ConceptDictionary
-from tellapart.text.function_words import content_words
-from tellapart.text.named import named_words
+from tellapart.text.confirmed import claims, confirmed_words
 
 
 @dataclass(frozen=True)
@@ -60,11 +59,11 @@ def terms_of(found: Candidates, evidence: WordEvidence, images: np.ndarray) -> T
     truth, objects, words = [], [], []
     for chance, captions in zip(chances, found.texts):
         for caption in captions:
-            named = content_words(caption.split())
+            named = claims(caption)
             known = [evidence.place.get(word, -1) for word in named]
             each = [float(chance[row]) if row >= 0 else UNKNOWN for row in known]
             marks = [row >= 0 and evidence.is_object[row] > 0 for row in known]
-            truth.append(float(np.mean(np.log(each))) if each else 0.0)
+            truth.append(float(np.sum(np.log(each))))
             objects.append(min((p for p, mark in zip(each, marks) if mark), default=1.0))
             words.append(min((p for p, mark in zip(each, marks) if not mark), default=1.0))
     agreed = [agreements(texts, others, evidence.rarity) for texts, others in zip(found.texts, found.typical)]
@@ -95,5 +94,5 @@ def outcomes_of(found: Candidates, references: Sequence[Sequence[str]], right: n
 
 
 def _unnamed(caption: str, references: Sequence[str]) -> float:
-    words = content_words(caption.split())
-    return float((~named_words(words, references)).sum()) if words else 0.0
+    words = claims(caption)
+    return float((~confirmed_words(words, references)).sum()) if words else 0.0

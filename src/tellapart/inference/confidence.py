@@ -15,7 +15,7 @@ import numpy as np
 
 from tellapart.inference.judging import Judging
 from tellapart.inference.word_evidence import UNKNOWN, WordEvidence, word_rows
-from tellapart.text.function_words import content_words
+from tellapart.text.confirmed import claims
 
 LEAST = 1e-4
 """Confidences are held this far from 0 and 1 before their log-odds are taken."""
@@ -55,7 +55,7 @@ def confidence_features(
     truth = evidence.probabilities(images)  # [N, W]
     rows = []
     for number, caption in enumerate(captions):
-        named = content_words(caption.split())
+        named = claims(caption)
         known = truth[number, word_rows(evidence, named)].tolist()
         each = np.log([*known, *[UNKNOWN] * (len(named) - len(known))] or [UNKNOWN])
         rows.append((float(each.min()), float(each.mean())))

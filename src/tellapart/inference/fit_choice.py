@@ -2,10 +2,10 @@
 
 For each image there are several captions, with the terms of their value and with what became of them: whether an
 independent judge picks the image from the caption, its CIDEr, whether it names an object that no reference has, and how
-many of its content words no reference names. Weights are drawn at random; those whose captions the judge gets right
-most often count, provided that CIDEr loses at most COST, that no more captions name a wrong object than plain ones do,
-and that at most MORE_UNNAMED more words are unnamed. The mean of the KEPT best is less a matter of chance than the one
-best.
+many of its words no reference confirms. Weights are drawn at random; those whose captions the judge gets right most
+often count, provided that CIDEr loses at most COST, that at most FEWER_WRONG as many captions name a wrong object as
+plain ones, and at most FEWER_UNNAMED as many words are unconfirmed. The mean of the KEPT best is less a matter of
+chance than the one best.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from tellapart.inference.telling_apart import log_softmax
 
-COST, MORE_UNNAMED = 0.04, 0.12
+COST, FEWER_WRONG, FEWER_UNNAMED = 0.02, 0.95, 0.95
 """Shares of the plain captions' values."""
 SHORTFALL = 5.0
 """Points of the judge per point by which a limit is missed."""
@@ -25,10 +25,10 @@ DRAWN, KEPT = 1500, 10
 RANGES = {
     "softness": (0.3, 1.0),
     "agreement": (0.5, 3.0),
-    "truth": (0.6, 2.4),
+    "truth": (0.12, 0.8),
     "fluency": (0.3, 1.6),
     "object": (0.55, 0.8),
-    "word": (0.02, 0.15),
+    "word": (0.05, 0.2),
 }
 """Least and greatest value of each weight and threshold."""
 
@@ -42,7 +42,7 @@ class Terms:
     neighbours: int
     """M."""
     agreement: np.ndarray
-    truth: np.ndarray  # mean ln p(word is true)
+    truth: np.ndarray  # sum of ln p(word is true)
     fluency: np.ndarray  # ln p(c|I) per word
     least_object: np.ndarray  # the least p(word is true) of its objects, 1 without one
     least_word: np.ndarray  # the same of other content words
@@ -55,7 +55,7 @@ class Outcomes:
     right: np.ndarray  # 1 if the judge picks the image
     cider: np.ndarray
     wrong_object: np.ndarray  # 1 if it names an object that no reference has
-    unnamed: np.ndarray  # content words that no reference names
+    unnamed: np.ndarray  # content words and amounts that no reference confirms
 
 
 def chosen(terms: Terms, settings: Mapping[str, float]) -> np.ndarray:
@@ -84,8 +84,8 @@ def merit(found: Mapping[str, float], plain: Mapping[str, float]) -> float:
     """The share that the judge gets right, less SHORTFALL times the shares by which limits are missed."""
     missed = (
         max(0.0, 1 - COST - found["cider"] / max(plain["cider"], 1e-9)),
-        max(0.0, found["wrong_object"] - plain["wrong_object"]),
-        max(0.0, found["unnamed"] / max(plain["unnamed"], 1e-9) - 1 - MORE_UNNAMED),
+        max(0.0, found["wrong_object"] - FEWER_WRONG * plain["wrong_object"]),
+        max(0.0, found["unnamed"] / max(plain["unnamed"], 1e-9) - FEWER_UNNAMED),
     )
     return found["right"] - SHORTFALL * sum(missed)
 

@@ -29,8 +29,9 @@ from tellapart.inference.word_evidence import (
 )
 from tellapart.runs.fingerprint import fingerprint
 from tellapart.text.concepts import ConceptDictionary
+from tellapart.text.confirmed import claims, confirmed_table, confirmed_words
 from tellapart.text.function_words import content_words
-from tellapart.text.named import named_table, named_words
+from tellapart.text.named import named_words
 
 ENOUGH = 0.5
 """The share of a true caption's content words that references name."""
@@ -38,12 +39,12 @@ LEAST_COUNT = 40
 LEAST_SURE, FEW = 0.6, 0.03
 SETTINGS = {
     "word": 0.05,
-    "object": 0.7,
+    "object": 0.5,
     "sure": 0.7,
     "sure_against": 0.7,
     "softness": 0.6,
-    "agreement": 1.5,
-    "truth": 1.25,
+    "agreement": 1.2,
+    "truth": 0.35,
     "fluency": 0.8,
 }
 """Chosen on images apart from those of the final figures."""
@@ -59,18 +60,29 @@ class Examples:
     log_probability: np.ndarray  # [N]
 
 
+@dataclass(frozen=True)
+class Seen:
+    """Images whose words detectors learn."""
+
+    vectors: np.ndarray  # [N, E] by the judge
+    references: Sequence[Sequence[str]]  # tokenised
+
+
 def word_statistics(
-    judge: Judge, counts: Mapping[str, int], images: int, vectors: np.ndarray, references: Sequence[Sequence[str]]
+    judge: Judge, counts: Mapping[str, int], images: int, unseen: Seen, trained: Seen | None = None
 ) -> WordEvidence:
     """Evidence of the words that occur at least LEAST_COUNT times in captions of `images` images; no model fitted yet.
 
-    vectors: [N, E] of many other images, with their references. Captions that models are fitted on must be of images
-    apart: detectors fit their own images too well.
+    unseen: many images that no model was trained on; trained: images of the training split, which add to the detectors
+    alone. Captions that models are fitted on must be of images apart: detectors fit their own images too well.
     """
     words = tuple(word for word, count in counts.items() if count >= LEAST_COUNT and word.isalpha())
     encoded = judge.caption_vectors(words)
+    vectors = unit(unseen.vectors)
     centred = vectors - vectors.mean(0)
-    detectors, log_named = fit_detectors(unit(vectors), named_table(words, references))
+    table = confirmed_table(words, [*unseen.references, *(trained.references if trained else ())])
+    both = vectors if trained is None else np.concatenate([vectors, unit(trained.vectors)])
+    detectors, log_named = fit_detectors(both, table)
     return WordEvidence(
         fingerprint(judge.run.folder),
         words,
@@ -93,11 +105,11 @@ def fit_truth(
     detected = evidence.detected(vectors)
     values, labels = [], []
     for row, (proposed, said) in enumerate(zip(captions, references)):
-        named = dict.fromkeys(word for caption in proposed for word in content_words(caption.split()))
+        named = dict.fromkeys(word for caption in proposed for word in claims(caption))
         words = [word for word in named if word in evidence.place]
         rows = word_rows(evidence, words)
         values.append(truth_features(detected[row, rows], evidence.log_named[rows], evidence.is_object[rows]))
-        labels.append(named_words(words, said))
+        labels.append(confirmed_words(words, said))
     fitted = fit_logistic(TRUTH_FEATURES, np.concatenate(values), np.concatenate(labels).astype(float))
     return replace(evidence, truth=fitted)
 

@@ -14,11 +14,12 @@ one thing twice, is out, unless it is the plain one. Of the others, the highest
     weight * ln p'(I|c) + (1 - weight) * (agreement * a(c) + truth * t(c) + fluency * ln p(c|I) / words)
 
 is chosen. p'(I|c) is a softmax of `softness` times the matcher's scores over the image, its neighbours and further
-similar images; a is the agreement with the captions of the free search (see `agreement`); t is the mean ln p(w is true)
-of the content words. The weights belong to the evidence (see `fit_choice`). If the matcher still finds some neighbour
-as good as the image, `distinct` is false; if it finds as many of them as with the plain caption, nothing true sets the
-image apart, and the plain caption is returned. A matcher without evidence of words has the value weight * ln p(I|c) +
-(1 - weight) * ln p(c|I) / words.
+similar images; a is the agreement with the captions of the free search (see `agreement`); t is the sum of ln p(w is
+true) over the content words and amounts, as if they were independent: a caption that says more is wrong more often. The
+weights belong to the evidence (see `fit_choice`). If the matcher still finds some neighbour as good as the image,
+`distinct` is false; if it finds as many of them as with the plain caption, nothing true sets the image apart, and the
+plain caption is returned. A matcher without evidence of words has the value weight * ln p(I|c) + (1 - weight) *
+ln p(c|I) / words.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from tellapart.inference.agreement import agreements
 from tellapart.inference.judging import Judging, Surroundings
 from tellapart.inference.proposals import Proposals
 from tellapart.inference.word_evidence import UNKNOWN, WordEvidence, word_rows
-from tellapart.text.function_words import content_words, is_content
+from tellapart.text.confirmed import claims, is_claim
+from tellapart.text.function_words import content_words
 from tellapart.text.vocabulary import Vocabulary
 
 STRENGTH = 1.0
@@ -72,8 +74,8 @@ def guide(
     bounded = np.where((bounded > 0) & (own < SUPPORTED), np.float32(0), bounded)
     supported = evidence.supported(evidence.probabilities(judge.image_vectors(around.own)))
     nats = np.where(supported, STRENGTH * bounded, UNSUPPORTED).astype(np.float32)
-    content = np.asarray([is_content(word) for word in evidence.words])
-    return evidence.over_vocabulary(nats * content, vocabulary)
+    claimed = np.asarray([is_claim(word) for word in evidence.words])
+    return evidence.over_vocabulary(nats * claimed, vocabulary)
 
 
 def confusion(judge: Judging, captions: Sequence[str], around: Surroundings) -> np.ndarray:
@@ -115,22 +117,23 @@ def choose(
 
 
 def word_support(proposals: Proposals, evidence: WordEvidence, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Whether the image supports every content word of a proposal, and the mean ln p(word is true), both [I, K].
+    """Whether the image supports every content word and amount of a proposal, and the sum of their ln p(word is true),
+    both [I, K].
 
     A word without evidence is not supported.
     """
     probabilities = evidence.probabilities(images)
     supported, chance = evidence.supported(probabilities), np.log(probabilities)  # [I, W]
-    marks, means = [], []
+    marks, sums = [], []
     for row, captions in enumerate(proposals.texts):
         for caption in captions:
-            words = content_words(caption.split())
+            words = claims(caption)
             rows = word_rows(evidence, words)
             unknown = len(words) - len(rows)
             marks.append(not unknown and bool(supported[row, rows].all()))
-            means.append((chance[row, rows].sum() + unknown * math.log(UNKNOWN)) / max(1, len(words)))
+            sums.append(chance[row, rows].sum() + unknown * math.log(UNKNOWN))
     shape = proposals.usable.shape
-    return np.asarray(marks, bool).reshape(shape), np.asarray(means).reshape(shape)
+    return np.asarray(marks, bool).reshape(shape), np.asarray(sums).reshape(shape)
 
 
 def differing_words(
