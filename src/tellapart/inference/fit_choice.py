@@ -17,7 +17,7 @@ import numpy as np
 
 from tellapart.inference.telling_apart import log_softmax
 
-COST, FEWER_WRONG, FEWER_UNNAMED = 0.02, 0.95, 0.95
+COST, FEWER_WRONG, FEWER_UNNAMED = 0.025, 0.95, 0.95
 """Shares of the plain captions' values."""
 SHORTFALL = 5.0
 """Points of the judge per point by which a limit is missed."""
