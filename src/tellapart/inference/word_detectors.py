@@ -39,12 +39,12 @@ def fit_detectors(
     steps = epochs * -(-len(images) // TOGETHER)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, steps + 1)
     for _ in range(epochs):
-        for rows in torch.randperm(len(images), generator=random).split(TOGETHER):
+        for rows in torch.randperm(len(images), generator=random).split(TOGETHER):  # type: ignore[no-untyped-call]
             kept = torch.rand(len(rows), images.shape[1], generator=random) >= DROPPED
             found = (images[rows] * kept / (1 - DROPPED)) @ weights.T + bias
             loss = F.binary_cross_entropy_with_logits(found, labels[rows].float(), reduction="sum") / len(rows)
             optimiser.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             schedule.step()
     return weights.detach().numpy() / deviation, np.log(share + RAREST)

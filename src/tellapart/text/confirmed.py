@@ -102,7 +102,7 @@ def confirmed_table(words: Sequence[str], groups: Iterable[Sequence[str]]) -> np
 
 @cache
 def wanted(word: str) -> frozenset[Key]:
-    """The keys of which one confirms a word."""
+    """The keys of which any confirms a word."""
     if word in AMOUNTS:
         return frozenset(("word", other) for other in AMOUNTS[word])
     lemma, number = noun_lemma(word), _number(word)
@@ -111,7 +111,7 @@ def wanted(word: str) -> frozenset[Key]:
     if lemma in PERSONS:
         sex = "female" if lemma in FEMALE else "male" if lemma in MALE else "person"
         return frozenset({(sex, number), ("unsexed", number)})
-    keys = {("word", word)}
+    keys: set[Key] = {("word", word)}
     for other in {lemma, *NAMED_BY.get(lemma, ())}:
         keys.add(("noun", _stem(other), number) if lemma in _nouns() else ("stem", _stem(other)))
     return frozenset(keys)
