@@ -27,7 +27,7 @@ Replaced = Literal["empty", "file-names"]
 Captions = Callable[[Sequence[Path], Sequence[Path]], Sequence[Caption | Exception]]
 """Captions of images, each told apart from some others: (images, others) -> captions, or why there is none."""
 CACHED = 10_000
-CONFIDENCE = 0.75
+CONFIDENCE = 0.8
 """The least confidence of a caption that is written without review: higher than for photos in an album, since many
 images of sites are not such photos as the captioner learned from."""
 SMALL_IMAGE = "small, and the captioner knows larger photos"
