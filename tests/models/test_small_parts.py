@@ -82,8 +82,8 @@ def test_adapters_alone_learn() -> None:
 
 
 def test_an_error_without_words_is_named_by_its_kind() -> None:
-    assert "KeyError" in cannot_open("hf:/nowhere", KeyError())
-    assert "first line" in cannot_open("hf:/nowhere", ValueError("first line\nsecond"))
+    assert "KeyError" in cannot_open("hf:owner/none", KeyError())
+    assert "first line" in cannot_open("hf:owner/none", ValueError("first line\nsecond"))
 
 
 def test_vsrn_reads_captions_as_ltd_by_default() -> None:
