@@ -80,5 +80,5 @@ def test_an_update_that_is_ended_with_the_server_is_not_running(served_world: Pa
 def test_the_address_may_be_used_as_soon_as_it_is_printed(own_index: Path, served_world: Path) -> None:
     """Programs that start a server read its address from the first line; requests wait until it answers."""
     server = open_server(str(own_index), ServerSettings(port=0), str(served_world / "find"), None)
-    with server.socket, socket.create_connection(server.socket.getsockname(), timeout=5):
-        pass
+    with server.socket, socket.create_connection(server.socket.getsockname(), timeout=5) as client:
+        assert client.getpeername() == server.socket.getsockname()
