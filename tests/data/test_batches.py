@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from tellapart.core.errors import InputError
 from tellapart.data.batches import Batches, background_results
@@ -11,6 +12,8 @@ from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import Sampling, draw_epoch, share_of_rank, steps_per_epoch
 from tellapart.text.vocabulary import END, PAD, START
+from tellapart.training.replay import tensors_of
+from tiny_pack import make_tiny_pack
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +43,27 @@ def test_resident_features_are_the_same(batches: Batches) -> None:
     assert (resident.images(rows).features == batches.images(rows).features).all()
 
 
+@pytest.mark.parametrize("longest", [None, 2])
+@pytest.mark.parametrize("features", ["grid", "regions", None])
+def test_batches_on_the_device_are_those_of_the_host(tmp_path: Path, features: str | None, longest: int | None) -> None:
+    """Features of unequal numbers of rows, cut captions, columns per word and per caption, images that repeat."""
+    pack = make_tiny_pack(tmp_path / "pack")
+    offsets = np.arange(len(pack.images) + 1) * 4
+    offsets[2:-1] -= 1  # image 1 has three rows, the last one five
+    np.save(pack.feature_folder("regions") / "offsets.npy", offsets)
+    pack.save_column("length", np.arange(len(pack.captions), dtype=np.float32), "caption")
+    pack.save_column("number", np.arange(len(pack.images)), "image")
+    store = FeatureStore(pack.feature_folder(features)) if features else None
+    host, device = (
+        Batches(pack, store, ("nouns", "length", "number"), longest=longest, width_multiple=4, resident=resident)
+        for resident in (False, True)
+    )
+    for captions in ([7, 0, 5, 1], [2], [9, 3, 8, 4, 6]):
+        rows = np.asarray(captions)
+        for expected, found in zip(tensors_of(host.batch(rows)), tensors_of(device.batch(rows)), strict=True):
+            assert expected.dtype == found.dtype and torch.equal(expected, found)
+
+
 def test_features_on_the_device_are_copied_once(batches: Batches) -> None:
     """Every stage and every run of a process makes its own batches; gigabytes must not be copied for each."""
     first, second = (Batches(batches.pack, batches.store, resident=True) for _ in range(2))
@@ -52,8 +76,6 @@ def test_sentences_can_be_cut(tiny_pack: Path) -> None:
 
 
 def test_features_of_another_pack_are_rejected(tiny_pack: Path, tmp_path: Path) -> None:
-    from tiny_pack import make_tiny_pack
-
     other = make_tiny_pack(tmp_path / "other")
     np.save(other.feature_folder("grid") / "offsets.npy", np.arange(3))
     with pytest.raises(InputError, match="are for 2 images"):

@@ -1,7 +1,7 @@
 """From rows of a pack to batches of tensors: gathered, padded, and prefetched in a background thread.
 
-Features are read row by row from the memory map. With `resident=True` all feature rows stay on the device (a GPU with
-enough memory), and a batch is an index into them.
+Features are read row by row from the memory map. With `resident=True` all feature rows and captions stay on the device
+(a GPU with enough memory), and a batch is an index into them (`data/resident_batches.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tellapart.data.feature_store import FeatureStore, mirror_of
 from tellapart.data.own_images import OwnImages
 from tellapart.data.pack import Pack
 from tellapart.data.pack_types import Column
+from tellapart.data.resident_batches import ResidentBatches, ResidentImages, ResidentTexts
 from tellapart.data.resident_features import resident_features
 from tellapart.data.squares import stored_side
 from tellapart.data.views import UNCHANGED, PixelReader, Views, sample_views, uniform_numbers
@@ -75,6 +76,13 @@ class Batches:
         self.mirror = mirror_of(store) if store is not None and views.flip else None
         self.table = resident_features(store, self.device) if store and resident else None
         self.mirror_table = resident_features(self.mirror, self.device) if self.mirror and resident else None
+        self.resident = self._resident() if resident and not (views.pixels or views.flip) else None
+
+    def _resident(self) -> ResidentBatches:
+        texts = ResidentTexts(self.pack, self.columns, self.device, self.longest, self.width_multiple)
+        return ResidentBatches(
+            ResidentImages(self.store, self.table, self.columns, self.device), texts, self.device
+        )
 
     def images(self, rows: np.ndarray, seed: tuple[int, ...] | None = None) -> Images:
         """Images at these rows of the pack, on the device; with a seed, mirrored and cropped as in training."""
@@ -184,6 +192,8 @@ class Batches:
     def _batch(
         self, images: np.ndarray, captions: np.ndarray, owner: np.ndarray, seed: tuple[int, ...] | None
     ) -> Batch:
+        if self.resident is not None:
+            return self.resident.batch(images, captions, owner)
         mirrored = self._mirrored(images, seed)
         return Batch(
             self.images(images, seed),
