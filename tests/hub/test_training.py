@@ -88,6 +88,22 @@ def test_training_repeats_bit_for_bit(hub: Hub, pack: Path, tmp_path: Path) -> N
         assert torch.equal(value, other.model.state_dict()[key]), key
 
 
+@pytest.mark.parametrize(("name", "family", "parts"), [("clip-plain", "clip", 2), ("blip-cl", "blip", 2)])
+def test_a_pretrained_model_is_compiled(
+    hub: Hub, pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, family: str, parts: int
+) -> None:
+    """`train --compile` compiled backbones alone and passed over models of transformers."""
+    compiled: list[torch.nn.Module] = []
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda self, *_, **__: compiled.append(self))
+    recipe, start = find_recipe(name), f"hf:{hub(family)}"
+    plain = train_recipe(recipe, TrainSettings(pack, tmp_path / "plain", start=start, set=SHORT))
+    assert not compiled
+    run = train_recipe(recipe, TrainSettings(pack, tmp_path / "run", start=start, set=SHORT, compile=True))
+    assert len(compiled) == parts, "encoder of images, and of texts or captions"
+    for key, value in plain.model.state_dict().items():
+        assert torch.equal(value, run.model.state_dict()[key]), key
+
+
 def test_an_adapter_starts_at_zero_and_merges(hub: Hub) -> None:
     """Before training nothing changes; W + (alpha / r) B A afterwards, computed by hand."""
     layer = torch.nn.Linear(3, 2)
