@@ -15,8 +15,10 @@ from safetensors.torch import load_file
 import tellapart as ta
 import tiny_hub
 from photo_world import draw_photos, drawn_pack_with_targets
+from tellapart.cli.check import CheckOptions, check
 from tellapart.cli.extract import ExtractOptions, extract
 from tellapart.cli.prepare import PrepareOptions, prepare
+from tellapart.cli.report import ReportOptions, report
 from tellapart.data.pack import Pack
 from tellapart.models.layers.lora import ATTENTION, Lora, LoraLinear, adapters, add_lora, merge_lora
 from tellapart.papers.recipes import find_recipe
@@ -64,6 +66,8 @@ def test_a_recipe_tunes_a_pretrained_model(
     train_recipe(find_recipe(name), TrainSettings(pack, out, start=f"hf:{source}", set=(*short, *changes)))
     before = load_file(next(source.rglob("model.safetensors")))
     shutil.rmtree(source)  # a run alone rebuilds its model
+    assert not check(CheckOptions((str(out),)))[0].damaged
+    report(ReportOptions((out,), pack, tmp_path / "report.html", split="val", examples=2))
     run = open_run(out)
     after = {key.removeprefix("model."): value for key, value in run.model.state_dict().items()}
     changed = [key for key, value in before.items() if key in after and not torch.equal(value, after[key])]

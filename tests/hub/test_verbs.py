@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from tellapart.cli.evaluate import EvaluateOptions, evaluate
 from tellapart.cli.extract import ExtractOptions, extract
 from tellapart.cli.index import IndexOptions, index
 from tellapart.cli.prepare import PrepareOptions, prepare
+from tellapart.cli.report import ReportOptions, report
 from tellapart.cli.search import SearchOptions, search
 from tellapart.data.pack import Pack
 
@@ -243,6 +245,18 @@ def test_features_in_half_precision_are_close(hub: Hub, world: Path, family: str
     first, second = (torch.from_numpy(np.asarray(store.values, np.float32)) for store in (plain, half))
     assert not torch.equal(first, second) and torch.cosine_similarity(first, second).min() > 0.99
     assert half.facts["precision"] == precision and half.values.dtype == np.float16
+
+
+@pytest.mark.parametrize("family", [*tiny_hub.MATCHERS, *tiny_hub.CAPTIONERS])
+def test_a_report_shows_a_model_that_learned_elsewhere(hub: Hub, world: Path, tmp_path: Path, family: str) -> None:
+    """Its curves were two empty plots, and matplotlib complained."""
+    out = tmp_path / "report.html"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        report(ReportOptions((Path(f"hf:{hub(family)}"),), world / "pack", out, split="val", examples=2))
+    page = out.read_text()
+    assert ": metrics" in page and "learning curves" not in page
+    assert ("images found by text" if family in tiny_hub.MATCHERS else ": captions") in page
 
 
 @pytest.mark.parametrize(("matcher", "captioner"), PAIRS)
