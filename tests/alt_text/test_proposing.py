@@ -271,7 +271,7 @@ def test_images_that_are_copies_of_each_other_get_plain_captions(site: Path) -> 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     captioner = Counted()
-    monkeypatch.setattr(loading, "load_captioner", lambda *_: captioner)
+    monkeypatch.setattr(loading, "load_captioner", lambda *_, **__: captioner)
     return captioner
 
 
@@ -301,7 +301,7 @@ def test_the_verb(site: Path, tmp_path: Path, counted: Counted, capsys: pytest.C
 
 
 def test_nothing_is_loaded_where_nothing_lacks_a_text(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "load_captioner", lambda *_: pytest.fail("loaded"))
+    monkeypatch.setattr(loading, "load_captioner", lambda *_, **__: pytest.fail("loaded"))
     (site / "index.html").write_text("<img src=/img/dog.png alt=Rex>")
     assert verb.alt_text(verb.AltTextOptions((site,), quiet=True)).proposals == []
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -212,6 +212,7 @@ def test_a_bad_image_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
         ({"workers": -1}, "at least 1"),
         ({"batch": -1}, "at least 1"),
         ({"device": "nonsense"}, "`device='cpu'`"),
+        ({"precision": "int8"}, "`precision` must be one of auto, float32, bfloat16, float16, not .int8."),
         ({"backbone": "no/such-folder"}, "No backbone 'no/such-folder'"),
     ],
 )
@@ -228,3 +229,43 @@ def test_features_of_another_make_are_not_replaced_unasked(tmp_path: Path) -> No
         run(pack, kind="grid", name="mine")
     (store,) = run(pack, kind="grid", name="mine", overwrite=True)
     assert store.kind == "grid"
+
+
+COSINES = {"bfloat16": 0.99, "float16": 0.999}
+"""The least cosine of a vector with that of float32; bfloat16 has 8 bits of each number, float16 has 11."""
+
+
+@pytest.mark.parametrize(("precision", "least"), COSINES.items())
+def test_half_precision_is_close_and_stored_in_float16(tmp_path: Path, precision: Any, least: float) -> None:
+    """`extract` ran its backbone in float32 alone."""
+    pack = drawn_pack(tmp_path, images=5, detections=True)
+    plain = run(pack, kind="vector,regions", name="whole", count=3)
+    half = run(pack, kind="vector,regions", name="half", count=3, precision=precision)
+    for one, other in zip(plain, half):
+        first, second = (torch.from_numpy(np.asarray(store.values, np.float32)) for store in (one, other))
+        assert not torch.equal(first, second), "another precision"
+        assert torch.cosine_similarity(first, second).min() > least
+        assert other.values.dtype == np.float16
+        assert other.facts["precision"] == precision and "precision" not in one.facts
+    with pytest.raises(InputError, match="`overwrite=True`"):
+        run(pack, kind="vector", name="half-vector", resize="squash")
+    (auto,) = run(pack, kind="vector", name="whole-vector", resize="squash", precision="auto")
+    assert auto.folder == plain[0].folder, "float32 is what `auto` has always been"
+
+
+def test_the_backbone_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda self, *_, **__: compiled.append(type(self).__name__))
+    pack = drawn_pack(tmp_path, images=2)
+    run(pack, kind="vector", name="plain")
+    assert not compiled
+    run(pack, kind="vector", name="compiled", compile=True)
+    assert len(compiled) == 1
+    assert files(pack.feature_folder("plain")) == files(pack.feature_folder("compiled"))
+
+
+def test_batches_do_not_change_features(tmp_path: Path) -> None:
+    pack = drawn_pack(tmp_path, images=9, detections=True)
+    whole, *others = (run(pack, kind="grid", name=f"by{batch}", batch=batch)[0] for batch in (9, 1, 4))
+    for other in others:
+        close(other.values, torch.from_numpy(np.asarray(whole.values, np.float32)))

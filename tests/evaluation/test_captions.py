@@ -1,5 +1,6 @@
 """Judging captions: loss against a loop, CIDEr-D of perfect captions, chunks joined."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from tellapart.core.errors import InputError
 from tellapart.data.batches import Batches
 from tellapart.data.pack_types import NO_IMAGE, Caption, PackImage
 from tellapart.data.write_pack import write_pack
-from tellapart.evaluation import EVALUATIONS, captions
+from tellapart.evaluation import EVALUATIONS
 from tellapart.evaluation.captions import (
     decode,
     evaluate_captions,
@@ -21,7 +22,6 @@ from tellapart.evaluation.captions import (
     token_cider,
     validate_captions,
 )
-from tellapart.evaluation.chunks import chunks
 from tellapart.models.captioners.up_down import UpDown
 from tellapart.models.decoding import Decoded, beam, log_prob
 from tiny_world import tiny_context
@@ -63,9 +63,8 @@ def test_images_without_captions_are_passed_over(tmp_path: Path) -> None:
     assert all(np.isfinite(value) for value in validate_captions(model, some, "train").values())
 
 
-def test_mean_loss_is_a_mean_over_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(captions, "chunks", lambda rows: chunks(rows, 3))
-    context = tiny_context(tmp_path)
+def test_mean_loss_is_a_mean_over_words(tmp_path: Path) -> None:
+    context = replace(tiny_context(tmp_path), batch=3)
     model = UpDown(hidden=8, attention=8).build(context.inputs).eval()
     rows = context.pack.split("train").captions
     total, words = 0.0, 0
@@ -85,9 +84,8 @@ def test_references_score_high_and_strangers_low(tmp_path: Path) -> None:
     assert token_cider(context, images, first.roll(1, 0)) < token_cider(context, images, first)
 
 
-def test_decoding_in_chunks_equals_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(captions, "chunks", lambda rows: chunks(rows, 3))
-    context = tiny_context(tmp_path)
+def test_decoding_in_chunks_equals_at_once(tmp_path: Path) -> None:
+    context = replace(tiny_context(tmp_path), batch=3)
     model = UpDown(hidden=8, attention=8).build(context.inputs).eval()
     images = context.pack.split("train").images
     whole = beam(model, context.batches.images(images), 3)

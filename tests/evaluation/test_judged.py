@@ -10,7 +10,6 @@ from torch import Tensor
 
 from evaluation.test_captions import tiny_context
 from tellapart.core.types import Encoded, Images, Texts
-from tellapart.evaluation import judged
 from tellapart.evaluation.distinctive import distinctive_metrics, look_alikes
 from tellapart.evaluation.judged import judge_picks
 
@@ -47,14 +46,12 @@ def texts_of(captions: Sequence[str]) -> Texts:
 
 
 @pytest.mark.parametrize("local", [False, True])
-def test_a_caption_must_fit_its_own_image_best(local: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caption_must_fit_its_own_image_best(local: bool) -> None:
     """Caption n names image n, but captions 3 and 7 name others: 3's is a look-alike and wins, 7's is none and ties."""
-    monkeypatch.setattr(judged, "BLOCK", 5)
-    monkeypatch.setattr(judged, "chunks", lambda rows, size=3: np.split(rows, range(size, len(rows), size)))
     similar = np.array([[(image + 1) % 12, (image + 5) % 12] for image in range(12)])
     captions = [str(image) for image in range(12)]
     captions[3], captions[7] = "4", "2"
-    found = judge_picks(Dot(local), images_of, texts_of, captions, similar)
+    found = judge_picks(Dot(local), images_of, texts_of, captions, similar, batch=3)
     assert found.tolist() == [image not in (3, 7) for image in range(12)]
 
 

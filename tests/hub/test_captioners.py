@@ -71,7 +71,7 @@ def test_log_probabilities_are_transformers_own(hub: Hub, photos: list[Path], fa
         logits = model(pixel_values=pixels, **{name: pieces}).logits[:, -pieces.shape[1] :].log_softmax(-1)
         targets = torch.tensor([[*(word - SHIFT for word in words), last]] * len(photos))
         expected = logits.gather(2, targets.unsqueeze(2)).squeeze(2).sum(1)
-    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("family", tiny_hub.CAPTIONERS)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import tellapart as ta
 from tellapart.cli.score import ScoreOptions, score
@@ -81,6 +82,29 @@ def test_the_command_line_scores_files(hub: Hub, photos: list[Path], scored: Pat
     assert bare["corpus"]["CLIPScore"] == pytest.approx(expected["clip_score"].corpus)
     with pytest.raises(ta.InputError, match="give --clip-score and --images"):
         score(ScoreOptions(**files, clip_score=named))  # type: ignore[arg-type]
+
+
+def test_the_matcher_is_opened_as_asked(
+    hub: Hub, photos: list[Path], scored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Precision, compilation and batch size of CLIPScore could not be chosen."""
+    compiled: list[str] = []
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda self, *_, **__: compiled.append(type(self).__name__))
+    files = {"references": (scored / "r.json",), "candidates": (scored / "a.json",), "metrics": ("BLEU-1",)}
+    asked = {**files, "clip_score": f"hf:{hub('clip')}", "images": photos[0].parent, "device": "cpu", "json": True}
+    (whole,) = score(ScoreOptions(**asked))["candidates"].values()  # type: ignore[arg-type]
+    assert whole["corpus"]["CLIPScore"] > 0 and not compiled
+    for batch in (1, 3):
+        (few,) = score(ScoreOptions(**asked, batch=batch))["candidates"].values()  # type: ignore[arg-type]
+        assert [row["CLIPScore"] for row in few["captions"]] == pytest.approx(
+            [row["CLIPScore"] for row in whole["captions"]], abs=1e-5
+        )
+    with pytest.raises(ta.InputError, match="`batch_size` must be at least 1, not 0"):
+        score(ScoreOptions(**asked, batch=0))  # type: ignore[arg-type]
+    (half,) = score(ScoreOptions(**asked, precision="bfloat16", compile=True))["candidates"].values()  # type: ignore[arg-type]
+    assert len(compiled) == 2, "two towers"
+    assert half["corpus"]["CLIPScore"] != whole["corpus"]["CLIPScore"]
+    assert half["corpus"]["CLIPScore"] == pytest.approx(whole["corpus"]["CLIPScore"], abs=0.02)
 
 
 def test_files_are_found_by_name_number_or_list(photos: list[Path], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +15,10 @@ from safetensors.torch import load_file
 import tellapart as ta
 import tiny_hub
 from photo_world import draw_photos, drawn_pack_with_targets
+from tellapart.cli.check import CheckOptions, check
 from tellapart.cli.extract import ExtractOptions, extract
 from tellapart.cli.prepare import PrepareOptions, prepare
+from tellapart.cli.report import ReportOptions, report
 from tellapart.data.pack import Pack
 from tellapart.models.layers.lora import ATTENTION, Lora, LoraLinear, adapters, add_lora, merge_lora
 from tellapart.papers.recipes import find_recipe
@@ -63,6 +66,8 @@ def test_a_recipe_tunes_a_pretrained_model(
     train_recipe(find_recipe(name), TrainSettings(pack, out, start=f"hf:{source}", set=(*short, *changes)))
     before = load_file(next(source.rglob("model.safetensors")))
     shutil.rmtree(source)  # a run alone rebuilds its model
+    assert not check(CheckOptions((str(out),)))[0].damaged
+    report(ReportOptions((out,), pack, tmp_path / "report.html", split="val", examples=2))
     run = open_run(out)
     after = {key.removeprefix("model."): value for key, value in run.model.state_dict().items()}
     changed = [key for key, value in before.items() if key in after and not torch.equal(value, after[key])]
@@ -85,6 +90,22 @@ def test_training_repeats_bit_for_bit(hub: Hub, pack: Path, tmp_path: Path) -> N
     other = train_recipe(recipe, TrainSettings(pack, tmp_path / "other", start=start, set=whole))
     for key, value in again.model.state_dict().items():
         assert torch.equal(value, other.model.state_dict()[key]), key
+
+
+@pytest.mark.parametrize(("name", "family", "parts"), [("clip-plain", "clip", 2), ("blip-cl", "blip", 2)])
+def test_a_pretrained_model_is_compiled(
+    hub: Hub, pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, family: str, parts: int
+) -> None:
+    """`train --compile` compiled backbones alone and passed over models of transformers."""
+    compiled: list[torch.nn.Module] = []
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda self, *_, **__: compiled.append(self))
+    recipe, start = find_recipe(name), f"hf:{hub(family)}"
+    plain = train_recipe(recipe, TrainSettings(pack, tmp_path / "plain", start=start, set=SHORT))
+    assert not compiled
+    run = train_recipe(recipe, TrainSettings(pack, tmp_path / "run", start=start, set=SHORT, compile=True))
+    assert len(compiled) == parts, "encoder of images, and of texts or captions"
+    for key, value in plain.model.state_dict().items():
+        assert torch.equal(value, run.model.state_dict()[key]), key
 
 
 def test_an_adapter_starts_at_zero_and_merges(hub: Hub) -> None:
@@ -122,16 +143,20 @@ def test_adapters_have_a_model_card(hub: Hub, pack: Path, tmp_path: Path) -> Non
 
 
 OWN = [
-    ("matcher", "find-from-coco-lora-ltd", ("train.objective.hidden=8",)),
-    ("captioner", "tell-from-coco-lora-cl", ("train.objective.rounds=1",)),
+    ("matcher", "find-from-coco-lora-ltd", ("train.objective.hidden=8",), "reconstruction"),
+    ("captioner", "tell-from-coco-lora-cl", ("train.objective.rounds=1",), "mismatched_gain"),
 ]
+"""(model, recipe, changes, a term of its loss that plain tuning lacks)."""
 
 
-@pytest.mark.parametrize(("name", "recipe", "changes"), OWN)
+@pytest.mark.parametrize(("name", "recipe", "changes", "term"), OWN)
 def test_our_own_models_are_tuned_from_the_hubs_format(
-    tmp_path: Path, name: str, recipe: str, changes: tuple[str, ...]
+    tmp_path: Path, name: str, recipe: str, changes: tuple[str, ...], term: str
 ) -> None:
-    """Exported, opened by hf: and tuned by adapters with LTD, or with CL: the same weights as from the package."""
+    """Exported, opened by hf: and tuned by adapters with LTD, or with CL: the losses and weights of the package's own.
+
+    The runs of the tables strong-start began with `bundled:`; this is why they answer for `hf:`, too.
+    """
     source = f"hf:{export_hub(f'bundled:{name}', tmp_path / name)}"
     draw_photos(tmp_path / "photos")
     prepare(PrepareOptions(str(tmp_path / "photos"), tmp_path / "pack", vocabulary_from=source, nouns=False))
@@ -140,11 +165,17 @@ def test_our_own_models_are_tuned_from_the_hubs_format(
     drawn.save_column(
         "targets-minilm", np.random.default_rng(0).random((len(drawn.captions), 6), np.float32), "caption"
     )
-    weights = []
+    weights, logs = [], []
     for start in (source, f"bundled:{name}"):
         out = tmp_path / f"run{len(weights)}"
         train_recipe(find_recipe(recipe), TrainSettings(drawn.folder, out, start=start, set=(*SHORT, *changes)))
         weights.append(load_file(out / "model.safetensors"))
+        logs.append([json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()])
+    for ours, theirs in zip(*logs, strict=True):  # the first step, then the epoch
+        assert term in ours or f"mean_{term}" in ours
+        assert {name: ours[name] for name in ours if name != "stage"} == pytest.approx(
+            {name: theirs[name] for name in theirs if name != "stage"}, abs=1e-5
+        )
     first, second = weights
     assert first.keys() == second.keys() and all(torch.equal(first[key], second[key]) for key in first)
     assert any(

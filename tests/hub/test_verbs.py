@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,15 +13,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import tyro
 
 import tellapart as ta
 import tiny_hub
 from photo_world import draw_photos
+from tellapart.cli.alt_text import AltTextOptions, alt_text
 from tellapart.cli.caption import CaptionOptions, caption
 from tellapart.cli.evaluate import EvaluateOptions, evaluate
 from tellapart.cli.extract import ExtractOptions, extract
 from tellapart.cli.index import IndexOptions, index
 from tellapart.cli.prepare import PrepareOptions, prepare
+from tellapart.cli.report import ReportOptions, report
 from tellapart.cli.search import SearchOptions, search
 from tellapart.data.pack import Pack
 
@@ -163,7 +167,42 @@ def test_precision_and_compilation_of_the_other_verbs(
     search(SearchOptions(where, ("a", "ball"), precision="bfloat16", json=True))
     server = open_server(where, ServerSettings(port=0), captioner=None, precision="float16", compile=True)
     server.socket.close()
+    with pytest.raises(ta.InputError, match="`batch` must be at least 1, not 0"):
+        open_server(where, ServerSettings(port=0), captioner=None, batch=0)
     assert asked == [("bfloat16", False), ("float16", True)]
+
+
+@pytest.mark.parametrize("compile", [False, True])
+def test_an_update_encodes_as_the_server_does(
+    hub: Hub, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compile: bool
+) -> None:
+    """`serve --update` runs `index`, which got the device alone."""
+    pytest.importorskip("fastapi")
+    from tellapart.serve.server import ServerSettings, open_server
+
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda self, *_, **__: None)
+    how = {"device": "cpu", "precision": "bfloat16", "compile": compile, "batch": 5}
+    where, named, photos = str(tmp_path / "index"), f"hf:{hub('clip')}", world / "photos"
+    server = open_server(where, ServerSettings(port=0), named, None, update=[photos], **how)  # type: ignore[arg-type]
+    server.socket.close()
+    assert server.updater is not None
+    options = tyro.cli(IndexOptions, args=server.updater.command[4:])
+    assert {name: getattr(options, name) for name in how} == how and options.folders == (str(photos),)
+
+
+@pytest.mark.parametrize("family", [*tiny_hub.CAPTIONERS, *tiny_hub.CHAT])
+def test_images_of_a_page_get_texts(hub: Hub, world: Path, tmp_path: Path, family: str) -> None:
+    shutil.copytree(world / "photos", tmp_path / "site")
+    (tmp_path / "site" / "page.html").write_text('<img src="red-left.png"><img src="blue-right.png">')
+    named = {"captioner": f"hf:{hub(family)}", "unsure": True, "device": "cpu", "quiet": True}
+    whole, one = (
+        alt_text(AltTextOptions((tmp_path / "site" / "page.html",), batch=batch, **named))  # type: ignore[arg-type]
+        for batch in (32, 1)
+    )
+    assert len(whole.proposals) == 2
+    assert [found.alt for found in whole.proposals] == [found.alt for found in one.proposals]
+    half = {**named, "precision": "bfloat16"}
+    assert len(alt_text(AltTextOptions((tmp_path / "site" / "page.html",), **half)).proposals) == 2  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("family", tiny_hub.CHAT)
@@ -194,6 +233,30 @@ def test_a_matcher_gives_features(hub: Hub, world: Path, family: str) -> None:
 def test_a_backbone_gives_features(hub: Hub, world: Path, family: str) -> None:
     (store,) = extract(ExtractOptions(world / "pack", backbone=f"hf:{hub(family)}", kind="vector", progress=False))
     assert store.facts["resize"] == "own" and store.width in (12, 16) and len(store) == 12
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+@pytest.mark.parametrize("family", ["clip", "siglip2", "dinov2", "convnext"])
+def test_features_in_half_precision_are_close(hub: Hub, world: Path, family: str, precision: Any) -> None:
+    """A cosine of at least 0.99 with float32, by weights of 16 bits."""
+    named = {"backbone": f"hf:{hub(family)}", "kind": "vector", "progress": False}
+    (plain,) = extract(ExtractOptions(world / "pack", name=f"{family}-whole", **named))  # type: ignore[arg-type]
+    (half,) = extract(ExtractOptions(world / "pack", name=f"{family}-{precision}", precision=precision, **named))  # type: ignore[arg-type]
+    first, second = (torch.from_numpy(np.asarray(store.values, np.float32)) for store in (plain, half))
+    assert not torch.equal(first, second) and torch.cosine_similarity(first, second).min() > 0.99
+    assert half.facts["precision"] == precision and half.values.dtype == np.float16
+
+
+@pytest.mark.parametrize("family", [*tiny_hub.MATCHERS, *tiny_hub.CAPTIONERS])
+def test_a_report_shows_a_model_that_learned_elsewhere(hub: Hub, world: Path, tmp_path: Path, family: str) -> None:
+    """Its curves were two empty plots, and matplotlib complained."""
+    out = tmp_path / "report.html"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        report(ReportOptions((Path(f"hf:{hub(family)}"),), world / "pack", out, split="val", examples=2))
+    page = out.read_text()
+    assert ": metrics" in page and "learning curves" not in page
+    assert ("images found by text" if family in tiny_hub.MATCHERS else ": captions") in page
 
 
 @pytest.mark.parametrize(("matcher", "captioner"), PAIRS)

@@ -215,6 +215,27 @@ FAULTS = (
         "layer.eval()",
         "tests/models/layers/test_eval_with_gradients.py",
     ),
+    _of(
+        "a text of CLIP ends at its first word that is no piece",
+        "text.model_tokenizer",
+        'self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]',
+        '[self.tokenizer.convert_tokens_to_ids([f"{word}</w>" for word in text.split()]) for text in texts]',
+        "tests/hub/test_matchers.py::test_a_text_does_not_end_at_a_rare_word",
+    ),
+    _of(
+        "a run trained on pixels sees no images",
+        "runs.run_features",
+        'data.get("features") or data.get("vision")',
+        'data.get("features")',
+        "tests/training/test_on_pixels.py::test_runs_open_everywhere_wherever_they_are",
+    ),
+    _of(
+        "settings of an image processor are read by hand",
+        "features.backbones",
+        "return self.processor.square(source)",
+        'return read_square(source, self.preprocessing, "crop")',
+        "tests/hub/test_image_processors.py::test_a_backbone_sees_what_its_processor_makes",
+    ),
 )
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -22,7 +22,12 @@ from tellapart.alt_text.reviewed import COLUMNS, Reviewed, read_reviewed
 from tellapart.cli.errors import for_command_line, option_names
 from tellapart.core.errors import InputError
 from tellapart.core.files import atomic_path
+from tellapart.core.precisions import Precision
 from tellapart.core.progress import Progress
+
+if TYPE_CHECKING:
+    from tellapart.inference.captioning import PhotoCaptioner
+    from tellapart.inference.light.captioning import LightCaptioner
 
 SHOWN = 20
 
@@ -53,9 +58,15 @@ class AltTextOptions:
     site_address: str = ""
     """The public address of the site, such as https://example.org, if pages name images by it."""
     captioner: str = "bundled:captioner"
-    """A captioner's run folder."""
+    """A captioner's run folder, or hf:FOLDER."""
     device: str = "auto"
     """cpu, cuda, …; auto uses an accelerator if there is one."""
+    precision: Precision = "auto"
+    """float32, int8 (exported models), bfloat16 (others), or auto: the fastest that loses little."""
+    compile: bool = False
+    """Compile a model of transformers (torch.compile): a minute at the start, which pays for many images."""
+    batch: int = 32
+    """Images of a page captioned at once; more need more memory."""
     quiet: bool = False
     """No progress bar, and no list of images for review."""
 
@@ -101,7 +112,13 @@ def _proposer(options: AltTextOptions) -> Proposer | Reviewed:
         return Reviewed(read_reviewed(options.reviewed), options.replace)
     from tellapart.inference.loading import load_captioner
 
-    captions = PageCaptioner(lambda: load_captioner(options.captioner, options.device))
+    if options.batch < 1:
+        raise InputError(f"`batch` must be at least 1, not {options.batch}.")
+
+    def load() -> PhotoCaptioner | LightCaptioner:
+        return load_captioner(options.captioner, options.device, precision=options.precision, compile=options.compile)
+
+    captions = PageCaptioner(load, options.batch)
     return Proposer(captions, options.replace, options.unsure, options.confidence)
 
 

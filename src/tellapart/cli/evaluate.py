@@ -11,6 +11,7 @@ import tyro
 
 from tellapart.core.precisions import Precision
 from tellapart.data.pack import Pack
+from tellapart.evaluation.chunks import CHUNK
 from tellapart.evaluation.format import readable
 from tellapart.inference.pack_matcher import open_pack_matcher
 from tellapart.runs.evaluate import default_path, evaluate_run, write_evaluation
@@ -48,6 +49,8 @@ class EvaluateOptions:
     """Of a model of transformers, and of such a judge: float32 (auto), bfloat16 or float16."""
     compile: bool = False
     """Compile a model of transformers (torch.compile): a minute at the start, which pays for large splits."""
+    batch: int = 0
+    """Images, or captions, read at once; more need more memory. 0: as many as suits the evaluation, 8 to 256."""
     json: bool = False
     """Print JSON instead of a table."""
     out: Path | None = None
@@ -58,7 +61,9 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
     """Print, write and return the metrics by name."""
     judge = None
     if options.judge is not None:
-        judge = open_pack_matcher(options.judge, Pack(options.data), options.judge_features, options.device)
+        judge = open_pack_matcher(
+            options.judge, Pack(options.data), options.judge_features, options.device, options.batch or CHUNK
+        )
         prepared(judge.run, options.precision)
     found = evaluate_run(
         options.run,
@@ -72,6 +77,7 @@ def evaluate(options: EvaluateOptions) -> dict[str, float]:
         device=options.device,
         precision=options.precision,
         compile=options.compile,
+        batch=options.batch,
     )
     out = options.out or default_path(options.run, options.split)
     if out is not None:

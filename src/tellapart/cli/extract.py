@@ -10,6 +10,7 @@ from tyro.conf import Positional, arg
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import read_json
+from tellapart.core.precisions import Precision
 from tellapart.data.add_pixels import add_pixels
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
@@ -77,6 +78,10 @@ class ExtractOptions:
     """Threads that decode (and, on a CPU, run the network). 0: one per core."""
     device: str = "auto"
     """cpu, cuda, …; auto uses an accelerator if there is one."""
+    precision: Precision = "auto"
+    """Of the backbone: float32 (auto), bfloat16 or float16. Features are stored in float16, whichever it is."""
+    compile: bool = False
+    """Compile the backbone (torch.compile): a minute at the start, which pays for many images."""
     overwrite: bool = False
     """Replace features of the same name that were made in another way."""
     progress: bool = True
@@ -128,6 +133,8 @@ def _extracted(options: ExtractOptions) -> tuple[FeatureStore, ...]:
         batch=options.batch,
         workers=options.workers,
         device=options.device,
+        precision=options.precision,
+        compile=options.compile,
         overwrite=options.overwrite,
         progress=options.progress,
     )

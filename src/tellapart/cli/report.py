@@ -17,7 +17,7 @@ class ReportOptions:
     attention of R2M's memories."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN …")]
-    """Run folders."""
+    """Run folders, or hf:FOLDER."""
     data: Path
     """The pack to take examples from."""
     out: Path = Path("report.html")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tellapart.core.errors import InputError
+from tellapart.core.precisions import Precision
 from tellapart.metrics.captions.clip_score import PROMPT
 from tellapart.metrics.captions.compare import OfText, compare
 from tellapart.metrics.captions.document_frequency import DocumentFrequency
@@ -61,6 +62,13 @@ class ScoreOptions:
     """With --clip-score: written before every caption and reference; empty for matchers of plain captions."""
     device: str = "auto"
     """Of --clip-score: cpu, cuda, …; auto uses an accelerator if there is one."""
+    precision: Precision = "auto"
+    """Of --clip-score: float32, int8 (exported models), bfloat16 (others), or auto: the fastest that loses little."""
+    compile: bool = False
+    """Compile a model of transformers (torch.compile) for --clip-score: a minute at the start, which pays for many
+    images."""
+    batch: int = 32
+    """Images encoded at once for --clip-score; more need more memory."""
     samples: int = 1000
     """Bootstrap samples per interval, when there are several candidate files."""
     allow_empty: bool = False
@@ -155,8 +163,8 @@ def _clip_score(options: ScoreOptions) -> OfText:
     assert options.images is not None
     keys = list(references_by_image(options.references, options.allow_empty))
     files = image_files(options.images, keys, options.references)
-    matcher = load_matcher(options.clip_score, options.device)
-    vectors = matcher.encode_images(files, progress=not options.json)
+    matcher = load_matcher(options.clip_score, options.device, precision=options.precision, compile=options.compile)
+    vectors = matcher.encode_images(files, batch_size=options.batch, progress=not options.json)
 
     def compute(candidates: list[str], references: list[list[str]]) -> dict[str, Score]:
         found = clip_scores(matcher, vectors, candidates, references, options.clip_prompt)

@@ -47,6 +47,8 @@ class ServeOptions:
     """Of the backbone, or of models of transformers: float32, bfloat16, float16 (transformers only), or auto."""
     compile: bool = False
     """Compile models of transformers (torch.compile): the first photos take a minute."""
+    batch: int = 64
+    """With --update: photos encoded at once; more need more memory."""
 
 
 def serve(options: ServeOptions) -> None:
@@ -66,7 +68,7 @@ def serve(options: ServeOptions) -> None:
     captioner = None if options.captioner == "none" else options.captioner or "auto"
     server = open_server(
         options.index, settings, options.matcher, captioner, options.device, options.update,
-        precision=options.precision, compile=options.compile,
+        precision=options.precision, compile=options.compile, batch=options.batch,
     )  # fmt: skip
     print(f"Serving {options.index} at {server.address}\nPress Ctrl-C to stop.", flush=True)
     server.run()

@@ -11,7 +11,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.protocols import Captioner
 from tellapart.data.pack_types import Split
 from tellapart.data.sampling import captioned
-from tellapart.evaluation.chunks import chunks
+from tellapart.evaluation.chunks import CHUNK, chunks
 from tellapart.evaluation.distinctive import JudgeCaptions, distinctive_metrics, look_alikes
 from tellapart.evaluation.whole_captions import WholeCaptioner, whole_captions
 from tellapart.losses.likelihood import WordCrossEntropy
@@ -100,7 +100,7 @@ def _values(candidates: list[str], references: list[list[str]]) -> dict[str, flo
 def mean_loss(model: Captioner, context: Context, captions: np.ndarray) -> float:
     """Cross-entropy per word over these captions of the pack, each with its own image."""
     loss, total, count = WordCrossEntropy(), 0.0, 0
-    for rows in chunks(captions):
+    for rows in chunks(captions, context.at_once(CHUNK)):
         batch = context.batches.batch(rows)
         found = predictions(model, batch.images, batch.texts.tokens, batch.owner)
         total += float(loss.per_word(found.logits, found.targets).sum())
@@ -124,7 +124,7 @@ def decode(
         return join(whole_captions(model, context, image_rows, width))
     constraints = Constraints(bad_endings=bad_endings(context.inputs.vocabulary) if end_well else ())
     parts = []
-    for rows in chunks(image_rows):
+    for rows in chunks(image_rows, context.at_once(CHUNK)):
         images = context.batches.images(rows)
         if width == 1:
             parts.append(greedy(model, images, MAX_WORDS, constraints))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from tellapart.core.types import Images
-from tellapart.evaluation.chunks import chunks
+from tellapart.evaluation.chunks import CHUNK, chunks
 from tellapart.metrics.captions.chair import chair_i, chair_s
 from tellapart.metrics.captions.cider_between import cider_between
 from tellapart.metrics.captions.diversity import FIRST, distinct_words
@@ -42,7 +42,8 @@ def look_alikes(
     seen = (lambda images: images) if context.store is not None else _image_side(model)
     if seen is None or len(image_rows) < 2:
         return None
-    parts = [seen(context.batches.images(rows)).pooled().float().cpu().numpy() for rows in chunks(image_rows)]
+    some = chunks(image_rows, context.at_once(CHUNK))
+    parts = [seen(context.batches.images(rows)).pooled().float().cpu().numpy() for rows in some]
     return nearest_rows(np.concatenate(parts), count)
 
 

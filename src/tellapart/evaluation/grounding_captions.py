@@ -12,7 +12,7 @@ from tellapart.core.protocols import Captioner
 from tellapart.data.object_words import ObjectWords
 from tellapart.data.own_text import pack_of_words
 from tellapart.evaluation.captions import MAX_WORDS, token_cider
-from tellapart.evaluation.chunks import chunks
+from tellapart.evaluation.chunks import CHUNK, chunks
 from tellapart.evaluation.grounding_maps import generated_by_maps
 from tellapart.metrics.grounding.attention import (
     GeneratedWords,
@@ -62,7 +62,7 @@ def _generated(
     """Object words of greedy captions with the regions that they attend to most, and the captions' tokens by batch."""
     class_of = torch.from_numpy(objects.vocabulary_class.astype(np.int64)).to(context.device)
     parts, tokens = [], []
-    for rows in chunks(image_rows):
+    for rows in chunks(image_rows, context.at_once(CHUNK)):
         images = context.batches.images(rows)
         decoded = greedy(model, images, MAX_WORDS)
         assert decoded.attention is not None and images.boxes is not None

@@ -61,7 +61,7 @@ def read_by_maps(
     sizes, (truths, mask) = image_sizes(pack.images), objects.padded_boxes
     parts: list[tuple[np.ndarray, ...]] = []
     loss, total, count = WordCrossEntropy(), 0.0, 0
-    for rows in chunks(captions, AT_ONCE):
+    for rows in chunks(captions, context.at_once(AT_ONCE)):
         batch = context.batches.batch(rows)
         tokens = batch.texts.tokens
         forced = model.attend(model.rows(batch.images)[batch.owner], tokens)
@@ -98,7 +98,7 @@ def generated_by_maps(
     splitter = str(pack_of_words(context.pack).manifest.get("rules", {}).get("words", "ptb"))
     found: list[tuple[int, int, np.ndarray]] = []
     tokens = []
-    for rows in chunks(image_rows, AT_ONCE):
+    for rows in chunks(image_rows, context.at_once(AT_ONCE)):
         decoded = greedy(model, context.batches.images(rows), MAX_WORDS)
         assert decoded.attention is not None
         tokens.append(decoded.tokens.cpu())

@@ -10,7 +10,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.protocols import Captioner
 from tellapart.core.types import Batch
 from tellapart.data.object_words import ObjectWords
-from tellapart.evaluation.chunks import chunks
+from tellapart.evaluation.chunks import CHUNK, chunks
 from tellapart.losses.likelihood import WordCrossEntropy
 from tellapart.metrics.grounding.attention import THRESHOLD, Outcomes
 from tellapart.metrics.grounding.boxes import best_overlap, image_sizes
@@ -31,7 +31,7 @@ def read_captions(
     loss, total, count = WordCrossEntropy(), 0.0, 0
     boxes, mask = objects.padded_boxes
     sizes = image_sizes(context.pack.images)
-    for rows in chunks(captions):
+    for rows in chunks(captions, context.at_once(CHUNK)):
         batch = context.batches.batch(rows)
         if isinstance(model, AttendingMatcher):
             attention = word_attention(model, batch.images, batch.texts, batch.owner)[:, 1:-1]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tellapart.core.protocols import Matcher
 from tellapart.core.types import Encoded, Images, Texts
-from tellapart.evaluation.chunks import chunks
+from tellapart.evaluation.chunks import CHUNK, chunks
 from tellapart.metrics.retrieval.look_alikes import picked
 
 BLOCK = 64
@@ -24,17 +24,19 @@ def judge_picks(
     texts_of: Callable[[Sequence[str]], Texts],
     captions: Sequence[str],
     similar: np.ndarray,
+    batch: int = CHUNK,
 ) -> Tensor:
     """[C] bool: the judge picks image i from caption i among it and its look-alikes `similar` [C, k].
 
     images_of: features of images by index. texts_of: captions as the matcher's tokens.
+    batch: images encoded at once.
     """
     used = np.unique(np.concatenate([np.arange(len(captions)), similar.ravel()]))
-    encoded = _together([matcher.encode_image(images_of(rows)) for rows in chunks(used)])
+    encoded = _together([matcher.encode_image(images_of(rows)) for rows in chunks(used, batch)])
     place = torch.from_numpy(np.searchsorted(used, similar))  # [C, k] rows of `encoded`
     own = torch.from_numpy(np.searchsorted(used, np.arange(len(captions))))
     parts = []
-    for rows in chunks(np.arange(len(captions)), BLOCK):
+    for rows in chunks(np.arange(len(captions)), min(BLOCK, batch)):
         texts = matcher.encode_text(texts_of([captions[row] for row in rows]))
         among = torch.cat([own[rows].unsqueeze(1), place[rows]], 1)  # [n, 1 + k]
         shown, column = torch.unique(among, return_inverse=True)

@@ -16,6 +16,7 @@ from tellapart.core.types import Encoded
 from tellapart.data.pack import CAPTION_IDS
 from tellapart.data.pack_types import Split
 from tellapart.data.sampling import captioned
+from tellapart.evaluation.chunks import CHUNK, chunks
 from tellapart.metrics.retrieval.bootstrap import intervals
 from tellapart.metrics.retrieval.cxc import cxc_positives, cxc_recall, ratings_among, read_cxc
 from tellapart.metrics.retrieval.eccv import eccv_metrics, eccv_positives, read_eccv
@@ -23,8 +24,6 @@ from tellapart.metrics.retrieval.ndcg import ndcg_rouge
 from tellapart.metrics.retrieval.recall import own_captions, r_precision, recall, retrieval_ranks, thousand_folds
 from tellapart.objectives.context import Context
 
-CHUNK = 256
-"""Images, or captions, encoded at once."""
 NDCG_CAPTIONS = 30_000
 """Most captions for which nDCG is computed. It compares every caption with every other: seconds for 5,000 of them, and
 for 25,000 a minute or two on a CPU."""
@@ -122,9 +121,7 @@ def check_retrieval(model: nn.Module, context: Context, split: str) -> tuple[Mat
     return model, captioned(context.pack, split)
 
 
-def score_split(
-    model: nn.Module, context: Context, split: str, chunk: int = CHUNK, on_device: bool = False
-) -> SplitScores:
+def score_split(model: nn.Module, context: Context, split: str, on_device: bool = False) -> SplitScores:
     """The score matrix of a split. Captions are encoded shortest first, so that there is little padding.
 
     on_device: leave scores and owner on the context's device, unless there are too many of them.
@@ -134,19 +131,14 @@ def score_split(
     owner = torch.from_numpy(np.searchsorted(image_rows, context.pack.owner[captions]))
     lengths = context.pack.offsets[captions + 1] - context.pack.offsets[captions]
     order = np.argsort(lengths, kind="stable")
+    each = context.at_once(CHUNK)
     was_training = model.training
     model.eval()
     try:
         with torch.no_grad():
-            texts = [
-                matcher.encode_text(context.batches.texts(captions[order[start : start + chunk]]))
-                for start in range(0, len(captions), chunk)
-            ]
+            texts = [matcher.encode_text(context.batches.texts(captions[some])) for some in chunks(order, each)]
             kept = context.device if on_device and len(image_rows) * len(captions) <= DEVICE_SCORES else "cpu"
-            parts = [
-                _score_rows(matcher, context, image_rows[start : start + chunk], texts).to(kept)
-                for start in range(0, len(image_rows), chunk)
-            ]
+            parts = [_score_rows(matcher, context, some, texts).to(kept) for some in chunks(image_rows, each)]
     finally:
         model.train(was_training)
     together = torch.cat(parts)

@@ -83,7 +83,7 @@ def score_captions(
     unique, row = torch.unique(tokens, dim=0, return_inverse=True)  # sorted, so that neighbours share prefixes
     trees = [prefix_tree(part) for part in unique.split(SENTENCES_AT_ONCE)]
     columns = []
-    each = portions(context.device).image_rows
+    each = context.at_once(portions(context.device).image_rows)
     for first in range(0, len(image_rows), each):
         images = context.batches.images(image_rows[first : first + each])
         columns.append(torch.cat([score_tree(model, images, tree, normaliser) for tree in trees]))  # [U, each]

@@ -39,7 +39,7 @@ def whole_captions(model: WholeCaptioner, context: Context, image_rows: np.ndarr
 
 def _batches(context: Context, image_rows: np.ndarray) -> Iterator[Images]:
     """Images in batches; one by one where the model's processor gives inputs of different shapes."""
-    for rows in chunks(image_rows, AT_ONCE):
+    for rows in chunks(image_rows, context.at_once(AT_ONCE)):
         each = [context.batches.images(row) for row in rows.reshape(-1, 1)]
         shapes = {tuple((name, value.shape) for name, value in one.columns.items()) for one in each}
         yield from [_joined(each)] if len(shapes) == 1 else each

@@ -48,6 +48,8 @@ class Backbone(nn.Module):
         self.network = network
         self.processor: OwnProcessor | None = None
         """The image processor that a model of transformers brings, for squares resized as `own`."""
+        self.half_type: torch.dtype | None = None
+        """The type of the network's weights, where `to_half` has set one of 16 bits."""
         mean = torch.tensor(preprocessing.mean).view(1, 3, 1, 1)
         std = torch.tensor(preprocessing.std).view(1, 3, 1, 1)
         self.register_buffer("scale", 1 / (255 * std), persistent=False)
@@ -67,8 +69,14 @@ class Backbone(nn.Module):
             self.get_buffer("shift"), pixels.to(self.get_buffer("scale").dtype), self.get_buffer("scale")
         )
 
+    def to_half(self, half: torch.dtype) -> None:
+        """Give the network weights of 16 bits; pixels are normalised in float32."""
+        self.half_type = half
+        self.network.to(half)
+
     def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:  # [I, 3, S, S] -> [I, D, H, W], [I, D]
-        return _map_and_pooled(self.network(self.normalise(pixels)))
+        values = self.normalise(pixels)
+        return _map_and_pooled(self.network(values if self.half_type is None else values.to(self.half_type)))
 
     def map(self, pixels: Tensor) -> Tensor:
         """The feature map [I, D, H, W]."""

@@ -17,6 +17,7 @@ import torch
 from tellapart.core.device import usable_device
 from tellapart.core.errors import InputError
 from tellapart.core.paths import OnePath
+from tellapart.core.precision import weights_type
 from tellapart.core.progress import progress_bar
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
@@ -43,6 +44,8 @@ def extract_features(
     batch: int = 0,
     workers: int = 0,
     device: str = "auto",
+    precision: str = "auto",
+    compile: bool = False,
     overwrite: bool = False,
     progress: bool = False,
 ) -> tuple[FeatureStore, ...]:
@@ -52,6 +55,8 @@ def extract_features(
     resize: squash shows the network the whole image, crop its centre, own what the image processor of a model of
     transformers makes; auto is squash for grid and regions, and for vectors alone own where there is one, else crop.
     batch: images per batch; 0 is 4 on a CPU, 64 on an accelerator. workers: threads; 0 is one per core.
+    precision: of the backbone: float32 (auto), bfloat16 or float16. Features are stored in float16, whichever it is.
+    compile: compile the backbone (torch.compile), which takes a minute and pays for many images.
 
     Features that exist and were made in the same way are kept; an interrupted extraction resumes.
     """
@@ -63,7 +68,10 @@ def extract_features(
     _check_images(pack)
     image_suffixes()  # registers plugins, so that every image that can be indexed can be extracted
     used = usable_device(device)
+    half = weights_type(precision)
     network = load_backbone(backbone).to(used)
+    if half != torch.float32:
+        network.to_half(half)
     if regions.cut:
         _check_cut(network, regions.cut)
     workers = workers or cores()
@@ -87,6 +95,8 @@ def extract_features(
         labels = len(found.label_names) if found is not None and regions.named else 0
         boxes = None if found is None else found.rows
         pipeline = Pipeline(pack, network, targets, shape, boxes, cut=regions.cut, cells=regions.cells, names=labels)
+        if compile:
+            network.network.compile()
         _run(pipeline, workers, progress)
         return tuple(target.writer.finish() for target in targets)
     finally:
@@ -160,6 +170,7 @@ def _facts(pack: Pack, backbone: Backbone, kind: str, resize: Resize, device: to
         },
         "resize": resize,
         "device": device.type,
+        **({} if backbone.half_type is None else {"precision": str(backbone.half_type).removeprefix("torch.")}),
         "pictures": hashlib.sha256(images.encode()).hexdigest()[:16],
     }
 

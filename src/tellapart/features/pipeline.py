@@ -124,7 +124,7 @@ class Pipeline:
                 self.backbone, pixels, windows, flipped, regions, cut=self.cut, cells=self.cells, names=self.names
             )
             matching = [target for target in self.targets if target.flipped == flipped]
-            return [(target, ROW_MAKERS[target.kind](seen)) for target in matching]
+            return [(target, ROW_MAKERS[target.kind](seen.as_float())) for target in matching]
 
 
 def _shared(units: Iterator[int], guard: threading.Lock, stop: threading.Event) -> Iterator[int]:

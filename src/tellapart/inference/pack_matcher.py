@@ -15,7 +15,7 @@ from tellapart.core.protocols import Matcher
 from tellapart.core.types import Images, Texts
 from tellapart.data.batches import Batches
 from tellapart.data.pack import Pack
-from tellapart.evaluation.chunks import chunks
+from tellapart.evaluation.chunks import CHUNK, chunks
 from tellapart.evaluation.judged import judge_picks
 from tellapart.metrics.captions.neighbours import nearest_rows
 from tellapart.metrics.retrieval.recall import recall, thousand_folds
@@ -31,6 +31,8 @@ class PackMatcher:
     run: Run
     matcher: Matcher
     batches: Batches
+    at_once: int = CHUNK
+    """Images, or captions, encoded at once."""
 
     def picks(self, image_rows: np.ndarray, captions: Sequence[str], similar: np.ndarray) -> Tensor:
         """[C] bool: the matcher picks image i of the pack from caption i, among it and its look-alikes [C, k].
@@ -41,7 +43,7 @@ class PackMatcher:
         def images(rows: np.ndarray) -> Images:
             return self.batches.images(image_rows[rows])
 
-        return judge_picks(self.matcher, images, self._texts, captions, similar)
+        return judge_picks(self.matcher, images, self._texts, captions, similar, self.at_once)
 
     def judge(self, image_rows: np.ndarray, captions: Sequence[str], similar: np.ndarray) -> dict[str, float]:
         """Judge accuracy in percent, and among how many images."""
@@ -53,7 +55,8 @@ class PackMatcher:
         """[I, k]: the nearest others of each image by its vectors, as indices of `image_rows`; None for one image."""
         if len(image_rows) < 2:
             return None
-        encoded = [self.matcher.encode_image(self.batches.images(rows)).vectors for rows in chunks(image_rows)]
+        some = chunks(image_rows, self.at_once)
+        encoded = [self.matcher.encode_image(self.batches.images(rows)).vectors for rows in some]
         pooled = [part if part.dim() == 2 else part.mean(1) for part in encoded]
         return nearest_rows(torch.cat(pooled).float().cpu().numpy())
 
@@ -66,9 +69,10 @@ class PackMatcher:
         owner = torch.from_numpy(np.repeat(np.arange(len(groups)), [len(group) for group in groups]))
         captions = [caption for group in groups for caption in group]
         order = np.argsort([len(caption) for caption in captions], kind="stable")  # little padding
-        texts = [self.matcher.encode_text(self._texts([captions[row] for row in rows])) for rows in chunks(order)]
+        some = chunks(order, self.at_once)
+        texts = [self.matcher.encode_text(self._texts([captions[row] for row in rows])) for rows in some]
         parts = []
-        for rows in chunks(image_rows):
+        for rows in chunks(image_rows, self.at_once):
             images = self.matcher.encode_image(self.batches.images(rows))
             parts.append(torch.cat([self.matcher.score(images, part).float() for part in texts], 1).cpu())
         scores = torch.empty(len(image_rows), len(captions))
@@ -80,7 +84,11 @@ class PackMatcher:
 
 
 def open_pack_matcher(
-    folder: Path | str, pack: Pack, features: str | None = None, device: torch.device | str = "cpu"
+    folder: Path | str,
+    pack: Pack,
+    features: str | None = None,
+    device: torch.device | str = "cpu",
+    at_once: int = CHUNK,
 ) -> PackMatcher:
     """A matcher's run for the images of a pack; raises if the pack lacks the features that it reads."""
     run = open_run(folder, device=device)
@@ -88,7 +96,7 @@ def open_pack_matcher(
         raise InputError(f"{run.what}, not a matcher; give a matcher's run, or hf:FOLDER of one.")
     if run.data["features"] is not None:
         store = store_like(run, run.data["features"], pack, features)
-        return PackMatcher(run, run.model.eval(), Batches(pack, store, (), torch.device(device)))
+        return PackMatcher(run, run.model.eval(), Batches(pack, store, (), torch.device(device)), at_once)
     if not run.last_stage.sampling.pixels:
         raise InputError(f"{run.folder} reads no images; give another matcher.")
-    return PackMatcher(run, run.model.eval(), pixel_batches(run, pack, device))
+    return PackMatcher(run, run.model.eval(), pixel_batches(run, pack, device), at_once)

@@ -35,6 +35,12 @@ class Context:
 
     load_judge: Callable[[str], CaptionJudge] | None = None
     """Opens a matcher that judges captions as text; the training layer provides it."""
+    batch: int = 0
+    """Images, or captions, that an evaluation reads at once; 0: as many as suits it."""
+
+    def at_once(self, usual: int) -> int:
+        """How many images, or captions, an evaluation reads at once that reads `usual` by default."""
+        return self.batch or usual
 
     def model(self, name: str) -> nn.Module:
         """A frozen model in eval mode: an earlier stage by name, or a run folder by path.

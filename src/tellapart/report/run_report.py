@@ -79,12 +79,12 @@ def run_sections(run: Run, pack: Pack, examples: Examples, found: SplitScores | 
     scores."""
     context = context_for(run, pack)
     metrics = full_evaluation(run.last_stage.evaluation)(run.model, context, examples.split)
-    curves = page.plot(learning_curves(run.folder / "log.jsonl", run.last_stage.monitor), "learning curves")
     title = f"{run.folder.name} ({run.recipe.name})"
-    sections = [
-        (f"{title}: metrics", page.table(readable(metrics), ("metric", "value", "unit"))),
-        (f"{title}: learning curves", curves),
-    ]
+    sections = [(f"{title}: metrics", page.table(readable(metrics), ("metric", "value", "unit")))]
+    log = run.folder / "log.jsonl"
+    if log.is_file():  # a model of the hub has not learned here
+        curves = learning_curves(log, run.last_stage.monitor)
+        sections.append((f"{title}: learning curves", page.plot(curves, "learning curves")))
     if found is not None:
         sections.append((f"{title}: images found by text", _retrieval(found, context, examples)))
         ranked = examples_section(Ranking(title, found), pack, examples.count // 2 or 1, examples.seed)

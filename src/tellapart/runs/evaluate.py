@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tellapart.core.device import usable_device
+from tellapart.core.errors import InputError
 from tellapart.core.files import write_json, write_text
 from tellapart.core.model_names import is_hub
 from tellapart.data.pack import Pack
@@ -30,6 +32,7 @@ def evaluate_run(
     device: str = "cpu",
     precision: str = "auto",
     compile: bool = False,
+    batch: int = 0,
 ) -> Evaluation:
     """The metrics of a run on a split of the pack `data`.
 
@@ -39,13 +42,16 @@ def evaluate_run(
     eccv: the folder of ECCV Caption's two files, for a matcher and such a pack.
     judge: says which images a captioner's captions identify among their look-alikes.
     precision, compile: of a model of transformers; float32 by default, and not compiled.
+    batch: images, or captions, read at once; 0: as many as suits the evaluation, 8 to 256.
     """
+    if batch < 0:
+        raise InputError(f"`batch` must be at least 1, or 0 for the default, not {batch}.")
     usable_device(device)
     opened = open_run(run, device=device)
     only_prepared(opened, precision)
     if compile:
         compiled(opened)
-    context = context_for(opened, Pack(data), features, device)
+    context = replace(context_for(opened, Pack(data), features, device), batch=batch)
     return evaluate(opened.model, context, split, evaluation or opened.last_stage.evaluation, cxc, judge, eccv=eccv)
 
 

@@ -36,8 +36,14 @@ def compiled(run: Run) -> None:
     """Compile the parts of a model of transformers that do the work (torch.compile); InputError for other models."""
     if not has_own_processor(run):
         raise InputError("`compile` is for models of transformers (hf:FOLDER).")
-    inside = run.model.model
-    assert isinstance(inside, nn.Module)
+    compile_parts(run.model)
+
+
+def compile_parts(model: nn.Module) -> None:
+    """The same for a model, where it is one of transformers."""
+    inside = getattr(model, "model", None)
+    if not isinstance(getattr(model, "reading", None), OwnReading) or not isinstance(inside, nn.Module):
+        return
     for name, part in inside.named_children():
         if name in COMPILED:
             part.compile()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tellapart.core.errors import InputError
+from tellapart.search.embedded import BATCH
 from tellapart.serve.heaps import share_heaps
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def open_server(
     *,
     precision: str = "auto",
     compile: bool = False,
+    batch: int = BATCH,
 ) -> Server:
     """A server for an index.
 
@@ -93,7 +95,7 @@ def open_server(
     captioner: a run for uploaded photos; "auto" for the captioner of the index, None for no captions.
     update: folders to update the index from while it is served; none: those that it has photos of. An index that does
     not exist is created.
-    precision, compile: of the models; see `load_matcher`.
+    precision, compile: of the models; see `load_matcher`. batch: photos encoded at once by an update.
     """
     settings = settings or ServerSettings()
     if any(importlib.util.find_spec(name) is None for name in REQUIRED):
@@ -111,7 +113,7 @@ def open_server(
     rules = _access_rules(settings)
     if update:
         checked_roots(update)  # before models are loaded and an index is made
-    photos = PhotoIndex(index, matcher or None, captioner, device, precision=precision, compile=compile)
+    photos = PhotoIndex(index, matcher or None, captioner, device, precision=precision, compile=compile, batch=batch)
     if update:
         open_or_make(index, about_models(photos.matcher, photos.captioner))
     updater = None if update is None else Updater(photos, update)

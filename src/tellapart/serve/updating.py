@@ -31,7 +31,8 @@ class Updater:
         if not chosen:
             raise InputError("The index has no photos yet; name the folders of photos in `update`.")
         models = ("--matcher", matcher, "--captioner", store.about.captioner or "none")
-        options = ("--out", store.where, *models, "--device", index.device, "--no-progress")
+        how = ("--device", index.device, "--precision", index.precision, "--batch", str(index.batch))
+        options = ("--out", store.where, *models, *how, *(["--compile"] if index.compile else []), "--no-progress")
         self.command = [sys.executable, "-m", "tellapart", "index", *checked_roots(chosen), *options]
         self.where = store.where
         self.process: subprocess.Popen[bytes] | None = None

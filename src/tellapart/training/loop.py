@@ -17,6 +17,7 @@ from tellapart.models.vision import vision_of
 from tellapart.objectives.context import Context
 from tellapart.objectives.recordable import Recordable
 from tellapart.objectives.self_critical import RereadObjective
+from tellapart.runs.own_processing import compile_parts
 from tellapart.runs.recipe import Stage
 from tellapart.training.averaging import WeightAverage
 from tellapart.training.checkpoints import Position, restore_checkpoint
@@ -129,6 +130,8 @@ def _learner(
     vision = vision_of(model)
     if runtime.compile and vision is not None:
         vision.compile_network()
+    elif runtime.compile:
+        compile_parts(model)
     learner = Learner(objective, optimiser, average, scaler, sharded=sharded)
     if runtime.replay and _can_be_replayed(stage, objective, context):
         make_replayable(optimiser, context.device)

@@ -43,7 +43,7 @@ class StageRuntime:
     replay: bool = False
     """Record steps as CUDA graphs and replay them, where the objective allows it."""
     compile: bool = False
-    """Compile the backbone that learns, if there is one."""
+    """Compile the backbone that learns, or a model of transformers."""
     shard: bool = False
     """Shard weights across processes."""
     whole: Callable[[], AbstractContextManager[None]] = nullcontext

@@ -38,7 +38,8 @@ class TrainSettings:
     workers: int | None = None
     """Processes that decode those images; 0: threads. Default: one per core with a GPU, else 0."""
     compile: bool = False
-    """Compile the backbone of models that see pixels (torch.compile): a minute at the start, faster steps."""
+    """Compile the backbone of models that see pixels, or a model of transformers (torch.compile): a minute at the
+    start, faster steps."""
     shard: bool = False
     """Shard weights, gradients and moments across the processes of torchrun (FSDP2), for models that do not fit
     otherwise. The weights alone must fit on each device."""
