@@ -129,7 +129,8 @@ def test_features_are_named_after_the_last_part() -> None:
     assert short_name("facebook/dinov2-small") == "dinov2-small"
     assert short_name("timm:resnet50.a1_in1k") == "resnet50.a1_in1k"
     assert short_name("efficientnet-lite2-coco") == "lite2-coco"
-    assert set(BACKBONES) == {*(f"efficientnet-lite{size}" for size in (0, 1, 2)), "efficientnet-lite2-coco"}
+    lite = {f"efficientnet-lite{size}" for size in (0, 1, 2)}
+    assert set(BACKBONES) == {*lite, "efficientnet-lite2-coco", "pp-lcnet-v2"}
 
 
 def test_the_tuned_backbone_comes_with_the_package() -> None:

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from tellapart.features.efficientnet import LITE_SIZES, EfficientNetLite, efficientnet_lite, fold_norms, weights_path
+from tellapart.features.efficientnet import LITE_SIZES, EfficientNetLite, efficientnet_lite, weights_path
+from tellapart.features.folding import fold_norms
 
 
 def random_norms(model: torch.nn.Module) -> None:

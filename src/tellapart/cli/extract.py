@@ -33,8 +33,8 @@ class ExtractOptions:
     pack: Positional[Annotated[Path, arg(metavar="PACK")]]
     """The pack, as `tellapart prepare` made it."""
     backbone: str = "efficientnet-lite0"
-    """efficientnet-lite0, -lite1 or -lite2; a transformers vision model's name or folder (hf:FOLDER too); or
-    timm:NAME."""
+    """efficientnet-lite0, -lite1 or -lite2; pp-lcnet-v2; a transformers vision model's name or folder (hf:FOLDER too);
+    or timm:NAME."""
     kind: str = "grid"
     """vector (one row per image), grid (one row per cell of the feature map), regions (one row per box), or several
     separated by commas: all are computed in one pass."""

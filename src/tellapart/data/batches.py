@@ -80,9 +80,7 @@ class Batches:
 
     def _resident(self) -> ResidentBatches:
         texts = ResidentTexts(self.pack, self.columns, self.device, self.longest, self.width_multiple)
-        return ResidentBatches(
-            ResidentImages(self.store, self.table, self.columns, self.device), texts, self.device
-        )
+        return ResidentBatches(ResidentImages(self.store, self.table, self.columns, self.device), texts, self.device)
 
     def images(self, rows: np.ndarray, seed: tuple[int, ...] | None = None) -> Images:
         """Images at these rows of the pack, on the device; with a seed, mirrored and cropped as in training."""

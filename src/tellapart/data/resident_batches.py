@@ -129,7 +129,7 @@ class ResidentBatches:
         together = torch.from_numpy(np.concatenate([images, captions, owner]).astype(np.int64))
         if self.device.type != "cpu":
             together = together.pin_memory().to(self.device, non_blocking=True)
-        image_rows, caption_rows, owners = together.split([len(images), len(captions), len(owner)])
+        image_rows, caption_rows, owners = torch.split(together, [len(images), len(captions), len(owner)])
         return Batch(
             self.images.read(images, image_rows),
             self.texts.read(captions, caption_rows),

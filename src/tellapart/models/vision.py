@@ -29,7 +29,7 @@ class Vision:
     """A backbone that learns with the model, and how training shows it the images."""
 
     backbone: str = "efficientnet-lite0"
-    """efficientnet-lite0, -lite1 or -lite2; a transformers vision model's name or folder; or timm:NAME."""
+    """efficientnet-lite0, -lite1 or -lite2; pp-lcnet-v2; a transformers vision model's name or folder; or timm:NAME."""
     start: str = ""
     """A run, or a backbone.safetensors, whose tuned backbone to start from; empty: the backbone's own weights."""
     features: str = ""

@@ -13,7 +13,6 @@ import torch
 
 from tellapart.core.device import usable_device
 from tellapart.data.pack import Pack
-from tellapart.features.backbones import load_backbone
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.matchers.dual_encoder import DualEncoder
 from tellapart.training.end_to_end.data import read_training_set
@@ -21,7 +20,7 @@ from tellapart.training.end_to_end.joint import JointModel
 from tellapart.training.end_to_end.loop import Log, Settings, Training
 from tellapart.training.end_to_end.optimiser import Rates
 from tellapart.training.end_to_end.runs import save_matcher
-from tellapart.training.end_to_end.train import cells_of, no_log
+from tellapart.training.end_to_end.train import backbone_to_tune, cells_of, no_log
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def train_judge(
     torch.manual_seed(settings.seed)
     pack = Pack(data)
     given = read_training_set(pack, None, settings.stored, used)
-    backbone = load_backbone(settings.backbone, trainable=True)
+    backbone = backbone_to_tune(settings.backbone)
     inputs = ModelInputs(pack.vocabulary, backbone.width, cells_of(settings.training.size))
     model = JointModel(backbone.network, settings.matcher.build(inputs), None).to(used)
     model.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

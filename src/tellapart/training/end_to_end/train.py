@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from tellapart.core.device import usable_device
+from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
-from tellapart.features.backbones import load_backbone
+from tellapart.features.backbones import LITE_MEAN, LITE_STD, Backbone, load_backbone
 from tellapart.metrics.captions.token_reward import TokenCider
 from tellapart.models.captioners.transformer import Transformer, TransformerCaptioner
 from tellapart.models.inputs import ModelInputs
@@ -104,10 +105,21 @@ def train_end_to_end(
 
 def joint_model(settings: EndToEnd, words: Vocabulary, pieces: Vocabulary) -> JointModel:
     """Backbone and text encoder with pretrained weights, the rest random."""
-    backbone = load_backbone(settings.backbone, trainable=True)
+    backbone = backbone_to_tune(settings.backbone)
     cells = cells_of(settings.joint.size)
     matcher = settings.matcher.build(ModelInputs(pieces, backbone.width, cells))
     return JointModel(backbone.network, matcher, settings.captioner.build(ModelInputs(words, backbone.width, cells)))
+
+
+def backbone_to_tune(name: str) -> Backbone:
+    """A trainable backbone, which must read images normalised as the stored ones are."""
+    backbone = load_backbone(name, trainable=True)
+    if (backbone.preprocessing.mean, backbone.preprocessing.std) != (LITE_MEAN, LITE_STD):
+        raise InputError(
+            f"This training normalises images as EfficientNet-Lite does, and {name} needs them otherwise. Choose "
+            "efficientnet-lite0, -lite1 or -lite2, or train a recipe whose name ends in -pixels with it."
+        )
+    return backbone
 
 
 def cells_of(size: int) -> int:
