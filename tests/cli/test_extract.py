@@ -16,6 +16,8 @@ from drawn_pack import drawn_pack
 from tellapart.cli.extract import ExtractOptions, extract
 from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
+from tellapart.data.squares import Squares
+from tellapart.data.store_pixels import store_pixels
 from tellapart.features.backbones import load_backbone
 from tellapart.features.regions import cut_regions, grid_boxes, mirrored, pool_regions
 from tellapart.features.rows import PIECES
@@ -36,7 +38,7 @@ def seen(pack: Pack, row: int, flipped: bool = False) -> torch.Tensor:
         return backbone.map(pixels.flip(3) if flipped else pixels)
 
 
-def files(folder: Path) -> dict[str, bytes]:
+def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
@@ -138,10 +140,10 @@ def test_neither_workers_nor_a_second_run_change_a_byte(tmp_path: Path) -> None:
     pack = drawn_pack(tmp_path, images=9)
     run(pack, kind="vector", workers=1, name="one")
     run(pack, kind="vector", workers=3, name="three")
-    before = files(pack.feature_folder("one"))
-    assert before == files(pack.feature_folder("three"))
+    before = contents(pack.feature_folder("one"))
+    assert before == contents(pack.feature_folder("three"))
     run(pack, kind="vector", name="one")
-    assert files(pack.feature_folder("one")) == before
+    assert contents(pack.feature_folder("one")) == before
 
 
 SLOW_RUN = """
@@ -180,7 +182,7 @@ def test_killed_at_any_moment_the_next_run_ends_with_the_same_bytes(tmp_path: Pa
         assert started.wait() == -signal.SIGKILL
         assert broken.feature_names() == []
     run(broken, kind=kinds, count=4, batch=2)
-    assert files(broken.folder / "features") == files(whole.folder / "features")
+    assert contents(broken.folder / "features") == contents(whole.folder / "features")
 
 
 def test_a_bad_image_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
@@ -211,6 +213,7 @@ def test_a_bad_image_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
         ({"kind": "regions", "count": 0}, "`count` must be at least 1"),
         ({"workers": -1}, "at least 1"),
         ({"batch": -1}, "at least 1"),
+        ({"images": "stored"}, "stores no images; store them first, or extract from the files"),
         ({"device": "nonsense"}, "`device='cpu'`"),
         ({"precision": "int8"}, "`precision` must be one of auto, float32, bfloat16, float16, not .int8."),
         ({"backbone": "no/such-folder"}, "No backbone 'no/such-folder'"),
@@ -220,6 +223,25 @@ def test_invalid_options(tmp_path: Path, changes: dict[str, str], words: str, mo
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(InputError, match=words):
         run(drawn_pack(tmp_path, images=1), **changes)
+
+
+def test_stored_squares_take_the_place_of_files(tmp_path: Path) -> None:
+    pack = drawn_pack(tmp_path, images=3)
+    run(pack, kind="vector", resize="squash", name="files")
+    store_pixels(pack, 224, quality=100)
+    for row in range(3):
+        pack.image_path(row).unlink()
+    pack = Pack(pack.folder)
+    vector, grid = run(pack, kind="vector,grid", images="stored", name="stored")
+    assert (vector.facts["stored"], vector.facts["resize"]) == (224, "squash")
+    close(vector.values[1], torch.from_numpy(grid.values[49:98].astype(np.float32)).mean(0))
+    square = torch.from_numpy(Squares(pack, 224).read(1).copy()).permute(2, 0, 1)[None]
+    with torch.inference_mode():
+        close(grid.values[49:98], load_backbone("efficientnet-lite0").map(square).flatten(2)[0].T)
+    with pytest.raises(InputError, match="`resize` cannot be crop"):
+        run(pack, kind="vector", images="stored", resize="crop")
+    with pytest.raises(InputError, match="`overwrite=True`"):
+        run(pack, kind="vector", images="stored", name="files")
 
 
 def test_features_of_another_make_are_not_replaced_unasked(tmp_path: Path) -> None:
@@ -261,7 +283,7 @@ def test_the_backbone_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not compiled
     run(pack, kind="vector", name="compiled", compile=True)
     assert len(compiled) == 1
-    assert files(pack.feature_folder("plain")) == files(pack.feature_folder("compiled"))
+    assert contents(pack.feature_folder("plain")) == contents(pack.feature_folder("compiled"))
 
 
 def test_batches_do_not_change_features(tmp_path: Path) -> None:

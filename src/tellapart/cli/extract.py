@@ -44,6 +44,9 @@ class ExtractOptions:
     """squash shows the network the whole image, crop its centre as most papers do, own what the image processor of a
     model of transformers makes. auto: squash for grid and regions, since their boxes are fractions of the whole image;
     for vectors alone own where the model has a processor, else crop."""
+    images: Literal["files", "stored"] = "files"
+    """files, or stored: the squares that --store-pixels has stored, for machines without the files. The backbone sees
+    whole images, resized from these squares."""
     regions_from: str = "auto"
     """detections (those in the pack), fixed (boxes at several scales), or a transformers object detector's name or
     folder, which first adds detections to the pack. auto: detections if the pack has them, else fixed boxes."""
@@ -128,6 +131,7 @@ def _extracted(options: ExtractOptions) -> tuple[FeatureStore, ...]:
         kind=options.kind,
         name=options.name,
         resize=options.resize,
+        images=options.images,
         regions=RegionSettings(options.regions_from, options.count, options.named, options.cut, options.cells),
         flip=options.flip,
         batch=options.batch,

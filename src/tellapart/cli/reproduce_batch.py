@@ -11,6 +11,7 @@ Its cache is small (values and ranks, no weights). `tellapart reproduce TABLE --
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from dataclasses import asdict
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import get_args
 
 from tellapart.cli.reproduce_output import print_schedule
+from tellapart.core.shared_gpu import shared_gpu
 from tellapart.papers.tables import find_tables
 from tellapart.reproduce.plan import plan
 from tellapart.reproduce.runner import report_skipped, run_tables
@@ -53,7 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
         report_skipped(planned, say)
         print_schedule(schedule(planned, settings))
         return 0
-    outcome = run_tables(tables, settings, say)
+    with shared_gpu() if chosen.share_gpu else contextlib.nullcontext():
+        outcome = run_tables(tables, settings, say)
     print(json.dumps(asdict(outcome), indent=1))
     return 1 if outcome.failed else 0
 
@@ -91,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--replay", action="store_true", help="record steps as CUDA graphs and replay them")
     parser.add_argument("--compile", action="store_true", help="compile backbones that learn")
     parser.add_argument("--pixels", default="auto", help="where images are kept: device, stream or auto")
+    parser.add_argument("--share-gpu", action="store_true", help="let jobs compute at the same time (NVIDIA's MPS)")
     parser.add_argument("--keep", action="store_true", help="keep run folders with their weights")
     return parser
 

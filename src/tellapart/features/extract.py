@@ -21,9 +21,11 @@ from tellapart.core.precision import weights_type
 from tellapart.core.progress import progress_bar
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
+from tellapart.data.squares import stored_side
 from tellapart.features.backbones import Backbone, load_backbone, short_name
 from tellapart.features.pipeline import Pipeline, Target
 from tellapart.features.region_choice import PackRegions, RegionSettings, regions_of
+from tellapart.features.squares import From, check_stored, square_reader
 from tellapart.features.store_writer import StorePlan, StoreWriter
 from tellapart.images.decoding import Resize
 from tellapart.images.formats import image_suffixes
@@ -39,6 +41,7 @@ def extract_features(
     kind: str = "grid",
     name: str = "",
     resize: Literal["auto", "squash", "crop", "own"] = "auto",
+    images: From = "files",
     regions: RegionSettings | None = None,
     flip: bool = False,
     batch: int = 0,
@@ -54,6 +57,7 @@ def extract_features(
     kind: vector, grid, regions, or several separated by commas. name: default is backbone and kind, as in lite0-grid.
     resize: squash shows the network the whole image, crop its centre, own what the image processor of a model of
     transformers makes; auto is squash for grid and regions, and for vectors alone own where there is one, else crop.
+    images: files, or stored: the squares that the pack stores, from which whole images are resized.
     batch: images per batch; 0 is 4 on a CPU, 64 on an accelerator. workers: threads; 0 is one per core.
     precision: of the backbone: float32 (auto), bfloat16 or float16. Features are stored in float16, whichever it is.
     compile: compile the backbone (torch.compile), which takes a minute and pays for many images.
@@ -65,7 +69,10 @@ def extract_features(
         raise InputError("`workers` and `batch` must be at least 1, or 0 for the default.")
     regions.check(kinds)
     pack = pack if isinstance(pack, Pack) else Pack(Path(pack))
-    _check_images(pack)
+    if images == "stored":
+        check_stored(pack, resize)
+    else:
+        _check_images(pack)
     image_suffixes()  # registers plugins, so that every image that can be indexed can be extracted
     used = usable_device(device)
     half = weights_type(precision)
@@ -75,7 +82,7 @@ def extract_features(
     if regions.cut:
         _check_cut(network, regions.cut)
     workers = workers or cores()
-    shape = _resize(resize, kinds, network)
+    shape = "squash" if images == "stored" else _resize(resize, kinds, network)
     found = None
     if "regions" in kinds:
         found = regions_of(pack, regions, device=used, workers=workers, overwrite=overwrite, progress=progress)
@@ -87,14 +94,15 @@ def extract_features(
     targets: list[Target] = []
     try:
         for kind in kinds:
-            facts = _facts(pack, network, kind, shape, used) | _kind_facts(network, kind, regions, found)
+            facts = _facts(pack, network, kind, shape, used, images) | _kind_facts(network, kind, regions, found)
             for flipped in (False, True) if flip else (False,):
                 plan = _plan(pack, network, kind, {**facts, "flipped": flipped}, regions, batch)
                 folder = pack.feature_folder(names[kind] + ("-flip" if flipped else ""))
                 targets.append(Target(kind, flipped, StoreWriter(folder, plan, overwrite)))
         labels = len(found.label_names) if found is not None and regions.named else 0
         boxes = None if found is None else found.rows
-        pipeline = Pipeline(pack, network, targets, shape, boxes, cut=regions.cut, cells=regions.cells, names=labels)
+        read = square_reader(pack, network, shape, images)
+        pipeline = Pipeline(pack, network, targets, read, boxes, cut=regions.cut, cells=regions.cells, names=labels)
         if compile:
             network.network.compile()
         _run(pipeline, workers, progress)
@@ -159,9 +167,12 @@ def _name(name: str, backbone: str, kind: str, regions: RegionSettings, several:
     return f"{short_name(backbone)}-{kind}" + (special if kind == "regions" else "")
 
 
-def _facts(pack: Pack, backbone: Backbone, kind: str, resize: Resize, device: torch.device) -> dict[str, Any]:
-    images = "\n".join(f"{image.id}\t{image.file}" for image in pack.images)
+def _facts(
+    pack: Pack, backbone: Backbone, kind: str, resize: Resize, device: torch.device, images: From
+) -> dict[str, Any]:
+    names = "\n".join(f"{image.id}\t{image.file}" for image in pack.images)
     return {
+        **({"stored": stored_side(pack)} if images == "stored" else {}),
         "kind": kind,
         "width": backbone.width,
         "backbone": backbone.name,
@@ -171,7 +182,7 @@ def _facts(pack: Pack, backbone: Backbone, kind: str, resize: Resize, device: to
         "resize": resize,
         "device": device.type,
         **({} if backbone.half_type is None else {"precision": str(backbone.half_type).removeprefix("torch.")}),
-        "pictures": hashlib.sha256(images.encode()).hexdigest()[:16],
+        "pictures": hashlib.sha256(names.encode()).hexdigest()[:16],
     }
 
 

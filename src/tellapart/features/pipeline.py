@@ -23,7 +23,7 @@ from tellapart.features.backbones import Backbone
 from tellapart.features.regions import Regions
 from tellapart.features.rows import ROW_MAKERS, see
 from tellapart.features.store_writer import Rows, StoreWriter
-from tellapart.images.decoding import Resize, stacked
+from tellapart.images.decoding import Square, stacked
 from tellapart.images.opening import UnreadableImage
 
 
@@ -43,7 +43,8 @@ class Pipeline:
     pack: Pack
     backbone: Backbone
     targets: list[Target]
-    resize: Resize
+    read: Callable[[int], Square]
+    """The image of a row, as the square that the backbone reads."""
     regions: list[Regions] | None = None
     """Boxes of each image; needed for targets of kind regions."""
     cut: int = 0
@@ -100,7 +101,7 @@ class Pipeline:
         squares, faults = [], []
         for row in images.tolist():
             try:
-                squares.append(self.backbone.square(self.pack.image_path(row), self.resize))
+                squares.append(self.read(row))
             except UnreadableImage as error:
                 faults.append(str(error))
         if faults:
