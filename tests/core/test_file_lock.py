@@ -56,7 +56,7 @@ def test_windows_locks_the_first_byte_without_waiting(tmp_path: Path, windows: t
         assert windows.calls == [(file.fileno(), 2, 1)]
 
 
-def test_windows_locks_a_file_beside_a_folder(tmp_path: Path, windows: types.ModuleType) -> None:
+def test_windows_locks_a_file_next_to_a_folder(tmp_path: Path, windows: types.ModuleType) -> None:
     with only_writer(tmp_path / "run", "training in"):
         assert len(windows.calls) == 1
         assert list((tmp_path / "run").iterdir()) == []  # a run starts in an empty folder

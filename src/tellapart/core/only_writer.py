@@ -21,7 +21,7 @@ def only_writer(folder: Path, doing: str) -> Iterator[None]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     problem = f"Another process is {doing} {folder}; wait for it, or choose another folder."
-    with _locked_beside(folder, problem) if sys.platform == "win32" else _locked(folder, problem):
+    with _locked_next_to(folder, problem) if sys.platform == "win32" else _locked(folder, problem):
         yield
 
 
@@ -43,8 +43,8 @@ def _locked(folder: Path, problem: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _locked_beside(folder: Path, problem: str) -> Iterator[None]:
-    """Windows cannot lock folders: a file beside it is locked, and stays."""
+def _locked_next_to(folder: Path, problem: str) -> Iterator[None]:
+    """Windows cannot lock folders: a file next to it is locked, and stays."""
     full = folder.absolute()
     with full.with_name(f".{full.name}.lock").open("w") as guard:
         try:
