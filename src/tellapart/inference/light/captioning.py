@@ -19,9 +19,9 @@ from tellapart.inference.generated import BEAM, GUIDED_BEAM, GeneratedCaptions, 
 from tellapart.inference.judging import Surroundings, Vectors
 from tellapart.inference.light.against import LightBatch, LightNeighbourhood
 from tellapart.inference.light.exported_run import ExportedRun, is_exported, open_exported
-from tellapart.inference.light.extractor import LightExtractor
+from tellapart.inference.light.extractor import LightExtractor, cores
 from tellapart.inference.light.matching import LightMatcher
-from tellapart.inference.light.searches import ExportedSearches
+from tellapart.inference.light.searches import ExportedSearches, likeliest
 from tellapart.inference.light.sessions import chosen_precision
 from tellapart.inference.light.steps import ExportedCaptioner
 from tellapart.inference.word_regions import pointed
@@ -135,7 +135,7 @@ class LightCaptioner:
 
     def generate(self, cells: np.ndarray, beam: int = BEAM) -> GeneratedCaptions:
         """The likeliest caption of each image [I, R, D], by beam search."""
-        best = ExportedSearches(self.captioner, self.run.vocabulary, cells, beam).plain(last=True)
+        best = likeliest(self.captioner, self.run.vocabulary, cells, beam, self.workers or cores())
         texts = [self.run.vocabulary.decode(row) for row in best.tokens.tolist()]
         return GeneratedCaptions(texts, best, best.log_probability.tolist())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from tellapart.text.word_constraints import Constraints, bad_endings
 
 START_AT_ONCE, SEARCH_AT_ONCE = 4, 32
 """Images whose activations fit into a core's cache."""
+IMAGES_PER_THREAD = 16
+"""At least: with fewer, the products of a step are too small to share."""
 
 
 class ExportedSearches:
@@ -58,6 +61,22 @@ class ExportedSearches:
         first, last = int(rows[0]), int(rows[-1])
         together = last - first == len(rows) - 1 and (np.diff(rows) == 1).all()
         return {name: value[first : last + 1] if together else value[rows] for name, value in self.state.items()}
+
+
+def likeliest(
+    captioner: ExportedCaptioner, vocabulary: Vocabulary, cells: np.ndarray, beam: int, threads: int
+) -> Captions:
+    """The likeliest caption of each image [I, R, D]. Threads share the images, since a graph uses one core per call."""
+
+    def search(some: np.ndarray) -> Captions:
+        return ExportedSearches(captioner, vocabulary, some, beam).plain(last=True)
+
+    threads = min(threads, len(cells) // IMAGES_PER_THREAD)
+    if threads < 2:
+        return search(cells)
+    captioner.open()  # before the threads ask for it
+    with ThreadPoolExecutor(threads) as pool:
+        return joined(list(pool.map(search, np.array_split(cells, threads))))
 
 
 def _stacked(parts: Iterator[State], images: int) -> State:
