@@ -18,8 +18,8 @@ from tellapart.papers.recipes import find_recipe
 
 S3 = "needs Ray and S3; tests/search/test_ray_engine.py runs both on a local server"
 NOT_RUN = {
-    "reproduce convse/heads --data PACK --cache measured --add more-runs --report-only": "adds runs that a command above "
-    "it makes on a GPU; tests/reproduce/test_runner.py adds those of a cache",
+    "reproduce convse/heads --data PACK --cache measured --add more-runs --report-only": "adds runs that a command "
+    "above it makes on a GPU; tests/reproduce/test_runner.py adds those of a cache",
     "index --engine ray": "names an option; tests/search/test_ray_engine.py runs it where Ray is installed",
     "index /mnt/photos --out s3://bucket/photos.index --engine ray --workers 32 --captioner none": S3,
     "index s3://bucket/photos --out s3://bucket/photos.index --engine ray --workers 32 --captioner none": S3,
