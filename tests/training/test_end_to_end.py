@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from tellapart.images.crops import Crops, resample
+from tellapart.images.preprocessing import Preprocessing
 from tellapart.metrics.captions.token_reward import TokenCider
 from tellapart.models.captioners.transformer import Transformer, TransformerCaptioner
 from tellapart.models.matchers.dual_encoder import DualEncoderModel
@@ -40,7 +41,13 @@ def test_a_whole_crop_at_the_same_size_is_the_image() -> None:
     torch.testing.assert_close(taken, pixels.permute(0, 3, 1, 2).float(), atol=1e-2, rtol=0)
     store = PixelStore(3, 8, "cpu")
     store.fill(np.arange(3), pixels.numpy())
-    torch.testing.assert_close(store.whole(torch.arange(3), 8), (taken - 127) / 128)
+    assert torch.equal(store.whole(torch.arange(3), 8), (taken - 127) / 128)
+    store = PixelStore(3, 8, "cpu", Preprocessing(8, (0.5, 0.4, 0.2), (0.2, 0.25, 0.5)))
+    store.fill(np.arange(3), pixels.numpy())
+    expected = (taken / 255 - torch.tensor([0.5, 0.4, 0.2]).view(3, 1, 1)) / torch.tensor([0.2, 0.25, 0.5]).view(
+        3, 1, 1
+    )
+    torch.testing.assert_close(store.whole(torch.arange(3), 8), expected)
 
 
 def test_flipped_crops_are_mirrored_and_their_captions_swapped() -> None:

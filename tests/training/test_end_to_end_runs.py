@@ -5,19 +5,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from torch import Tensor
 
 import tellapart as ta
 from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
 from tellapart.features.backbones import load_backbone
+from tellapart.images.crops import Crops
 from tellapart.models.captioners.transformer import Transformer
 from tellapart.models.matchers.dual_encoder import DualEncoder
 from tellapart.runs import bundled
 from tellapart.runs.run import open_run
 from tellapart.runs.run_features import backbone_path
+from tellapart.training.end_to_end.compare import Comparison, as_table, compare_backbones
 from tellapart.training.end_to_end.joint_self_critical import JointSelfCritical
 from tellapart.training.end_to_end.judge import JudgeTraining, train_judge
 from tellapart.training.end_to_end.loop import Settings
+from tellapart.training.end_to_end.pixels import PixelStore
 from tellapart.training.end_to_end.self_critical import SelfCritical
 from tellapart.training.end_to_end.train import EndToEnd, backbone_to_tune, train_end_to_end
 from tellapart.training.end_to_end.word_bias import WordBias
@@ -80,11 +84,49 @@ def test_a_judge_is_a_matcher_of_whole_words(photo_world: Path, tmp_path: Path) 
     assert ta.load_matcher(out / "matcher").similarity(photos, ["a red ball"]).shape == (2, 1)
 
 
-def test_a_backbone_with_another_normalisation_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = load_backbone("pp-lcnet-v2", trainable=True, pretrained=False)
-    monkeypatch.setattr("tellapart.training.end_to_end.train.load_backbone", lambda name, trainable: alone)
-    with pytest.raises(InputError, match="pp-lcnet-v2 needs them otherwise"):
-        backbone_to_tune("pp-lcnet-v2")
+def test_a_judge_of_one_half_never_sees_the_other(
+    photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[int] = []
+    cropped = PixelStore.cropped
+
+    def noted(store: PixelStore, rows: Tensor, crops: Crops, size: int) -> Tensor:
+        taken.extend(rows.tolist())
+        return cropped(store, rows, crops, size)
+
+    monkeypatch.setattr(PixelStore, "cropped", noted)
+    small = JudgeTraining(
+        stored=64,
+        matcher=DualEncoder(width=8, text="gru", start="", text_width=12, feed_forward=16),
+        training=Settings(size=64, batch=4, most_steps=4, seconds=600, warm_up=1, compiled=False),
+        images="odd",
+    )
+    train_judge(photo_world / "pack", tmp_path, small)
+    assert taken and all(row % 2 for row in taken)
+
+
+def test_backbones_are_compared_on_images_apart(photo_world: Path, tmp_path: Path) -> None:
+    small = Comparison(
+        backbones=("efficientnet-lite0@64", "efficientnet-lite0@96"),
+        stored=64,
+        matcher=DualEncoder(width=8, text="gru", start="", text_width=12, feed_forward=16),
+        captioner=Transformer(width=16, heads=2, feed_forward=16),
+        training=Settings(batch=4, most_steps=2, seconds=600, warm_up=1, compiled=False, described=2),
+    )
+    found = compare_backbones(photo_world / "pack", tmp_path, small)
+    assert [(one["backbone"], one["pixels"], one["steps"]) for one in found] == [
+        ("efficientnet-lite0", 64, 2),
+        ("efficientnet-lite0", 96, 2),
+    ]
+    assert json.loads((tmp_path / "efficientnet-lite0-96.json").read_text()) == found[1]
+    assert as_table(found).count("| efficientnet-lite0 |") == 2
+    with pytest.raises(InputError, match="'efficientnet-lite2' is not NAME@PIXELS"):
+        compare_backbones(photo_world / "pack", tmp_path, replace(small, backbones=("efficientnet-lite2",)))
+
+
+def test_other_backbones_are_left_to_recipes() -> None:
+    with pytest.raises(InputError, match=r"pp-lcnet-v2, not 'some/model'; a recipe whose name ends in -pixels"):
+        backbone_to_tune("some/model")
 
 
 def test_runs_with_the_path_of_a_backbone_that_moved_still_open(tmp_path: Path) -> None:

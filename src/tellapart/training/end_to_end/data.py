@@ -12,10 +12,11 @@ import torch
 from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
 from tellapart.data.squares import Squares
+from tellapart.images.preprocessing import Preprocessing
 from tellapart.text.sides import swap_table
 from tellapart.text.vocabulary import Vocabulary
 from tellapart.training.end_to_end.drawing import CaptionTable
-from tellapart.training.end_to_end.pixels import PixelStore
+from tellapart.training.end_to_end.pixels import LITE, PixelStore
 from tellapart.training.end_to_end.words import piece_table, word_table
 
 EACH = 5
@@ -30,6 +31,8 @@ class TrainingSet:
     store: PixelStore
     words: CaptionTable
     pieces: CaptionTable
+    images: list[int]
+    """The images' rows in the pack."""
 
     def rows(self) -> np.ndarray:
         """All rows."""
@@ -37,15 +40,21 @@ class TrainingSet:
 
 
 def read_training_set(
-    pack: Pack, pieces: Vocabulary | None, side: int, device: torch.device, workers: int = 8
+    pack: Pack,
+    pieces: Vocabulary | None,
+    side: int,
+    device: torch.device,
+    preprocessing: Preprocessing = LITE,
+    split: str = "train",
+    workers: int = 8,
 ) -> TrainingSet:
-    """The training split of a pack, its images squashed to squares of `side` pixels.
+    """A split of a pack, its images squashed to squares of `side` pixels and read with a backbone's preprocessing.
 
     Without `pieces` the matcher reads whole words, as the captioner does.
     """
-    images = [int(row) for row in pack.split("train").images if pack.captions_of[int(row)]]
+    images = [int(row) for row in pack.split(split).images if pack.captions_of[int(row)]]
     if len(images) < 2:
-        raise InputError(f"{pack.folder} has fewer than two captioned training images; end-to-end training needs more.")
+        raise InputError(f"{pack.folder} has fewer than two captioned {split} images; end-to-end training needs more.")
     captions = [
         pack.captions[row]
         for image in images
@@ -53,10 +62,11 @@ def read_training_set(
     ]
     words = word_table([caption.words for caption in captions], pack.vocabulary)
     table = _table(words, pack.vocabulary, device)
-    pixels = _pixels(pack, images, side, device, workers)
+    pixels = PixelStore(len(images), side, device, preprocessing)
+    _fill(pixels, pack, images, side, workers)
     if pieces is None:
-        return TrainingSet(pixels, table, table)
-    return TrainingSet(pixels, table, _table(piece_table([c.text for c in captions], pieces), pieces, device))
+        return TrainingSet(pixels, table, table, images)
+    return TrainingSet(pixels, table, _table(piece_table([c.text for c in captions], pieces), pieces, device), images)
 
 
 def _table(ids: np.ndarray, vocabulary: Vocabulary, device: torch.device) -> CaptionTable:
@@ -64,11 +74,9 @@ def _table(ids: np.ndarray, vocabulary: Vocabulary, device: torch.device) -> Cap
     return CaptionTable(tokens.to(device), torch.from_numpy(swap_table(vocabulary)).to(device))
 
 
-def _pixels(pack: Pack, images: list[int], side: int, device: torch.device, workers: int) -> PixelStore:
-    store, squares = PixelStore(len(images), side, device), Squares(pack, side)
-
+def _fill(store: PixelStore, pack: Pack, images: list[int], side: int, workers: int) -> None:
+    squares = Squares(pack, side)
     with ThreadPoolExecutor(workers) as pool:
         for first in range(0, len(images), TOGETHER):
             some = images[first : first + TOGETHER]
             store.fill(np.arange(first, first + len(some)), np.stack(list(pool.map(squares.read, some))))
-    return store

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -21,6 +22,8 @@ from tellapart.training.end_to_end.loop import Log, Settings, Training
 from tellapart.training.end_to_end.optimiser import Rates
 from tellapart.training.end_to_end.runs import save_matcher
 from tellapart.training.end_to_end.train import backbone_to_tune, cells_of, no_log
+
+HALVES = {"all": slice(None), "even": slice(0, None, 2), "odd": slice(1, None, 2)}
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,9 @@ class JudgeTraining:
         )
     )
     """Batches, steps and learning rates."""
+    images: Literal["all", "even", "odd"] = "all"
+    """Training images: all, or every second one, so that a judge and the models that it judges can learn from
+    different ones."""
     seed: int = 7
     """Random seed."""
 
@@ -62,12 +68,13 @@ def train_judge(
     settings, log, used = settings or JudgeTraining(), log or no_log, usable_device(device)
     torch.manual_seed(settings.seed)
     pack = Pack(data)
-    given = read_training_set(pack, None, settings.stored, used)
     backbone = backbone_to_tune(settings.backbone)
+    given = read_training_set(pack, None, settings.stored, used, backbone.preprocessing)
+    rows = given.rows()[HALVES[settings.images]]
     inputs = ModelInputs(pack.vocabulary, backbone.width, cells_of(settings.training.size))
     model = JointModel(backbone.network, settings.matcher.build(inputs), None).to(used)
     model.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     training = Training(model, given.store, given.pieces, given.words, settings.training, log)
-    log(f"{training.run(given.rows, lambda model, step: None)} steps")
+    log(f"{training.run(lambda: rows, lambda model, step: None)} steps")
     averaged: JointModel = training.average.model  # type: ignore[assignment]
     return save_matcher(Path(out), averaged, settings.matcher, pack, settings.backbone, settings.training.size)

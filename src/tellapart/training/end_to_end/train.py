@@ -18,7 +18,7 @@ from torch import Tensor
 from tellapart.core.device import usable_device
 from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
-from tellapart.features.backbones import LITE_MEAN, LITE_STD, Backbone, load_backbone
+from tellapart.features.backbones import BACKBONES, Backbone, load_backbone
 from tellapart.metrics.captions.token_reward import TokenCider
 from tellapart.models.captioners.transformer import Transformer, TransformerCaptioner
 from tellapart.models.inputs import ModelInputs
@@ -47,7 +47,7 @@ class EndToEnd:
     """Settings of end-to-end training; the defaults are those of the bundled models."""
 
     backbone: str = "efficientnet-lite2"
-    """The backbone to tune: efficientnet-lite0, -lite1 or -lite2."""
+    """The backbone to tune: efficientnet-lite0, -lite1 or -lite2, or pp-lcnet-v2."""
     stored: int = 224
     """Side in pixels of the images kept on the device."""
     captioner: Transformer = field(default_factory=Transformer)
@@ -75,9 +75,10 @@ def train_end_to_end(
     settings, log, used = settings or EndToEnd(), log or no_log, usable_device(device)
     torch.manual_seed(settings.seed)
     pack, pieces = Pack(data), Vocabulary.load(run_folder("bundled:matcher") / "vocabulary.json")
-    given = read_training_set(pack, pieces, settings.stored, used)
+    backbone = backbone_to_tune(settings.backbone)
+    given = read_training_set(pack, pieces, settings.stored, used, backbone.preprocessing)
     log(f"{len(given.rows())} images, {len(pack.vocabulary)} words, {len(pieces)} subwords")
-    model = joint_model(settings, pack.vocabulary, pieces).to(used)
+    model = joint_model(settings, backbone, pack.vocabulary, pieces).to(used)
     model.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     training = Training(model, given.store, given.pieces, given.words, settings.joint, log)
     if settings.joint.compiled:
@@ -103,23 +104,21 @@ def train_end_to_end(
     )
 
 
-def joint_model(settings: EndToEnd, words: Vocabulary, pieces: Vocabulary) -> JointModel:
+def joint_model(settings: EndToEnd, backbone: Backbone, words: Vocabulary, pieces: Vocabulary) -> JointModel:
     """Backbone and text encoder with pretrained weights, the rest random."""
-    backbone = backbone_to_tune(settings.backbone)
     cells = cells_of(settings.joint.size)
     matcher = settings.matcher.build(ModelInputs(pieces, backbone.width, cells))
     return JointModel(backbone.network, matcher, settings.captioner.build(ModelInputs(words, backbone.width, cells)))
 
 
 def backbone_to_tune(name: str) -> Backbone:
-    """A trainable backbone, which must read images normalised as the stored ones are."""
-    backbone = load_backbone(name, trainable=True)
-    if (backbone.preprocessing.mean, backbone.preprocessing.std) != (LITE_MEAN, LITE_STD):
+    """A trainable backbone whose map has a cell for 32 x 32 pixels: one of this package."""
+    if name not in BACKBONES:
         raise InputError(
-            f"This training normalises images as EfficientNet-Lite does, and {name} needs them otherwise. Choose "
-            "efficientnet-lite0, -lite1 or -lite2, or train a recipe whose name ends in -pixels with it."
+            f"This training tunes {', '.join(BACKBONES)}, not '{name}'; a recipe whose name ends in -pixels tunes "
+            "other backbones."
         )
-    return backbone
+    return load_backbone(name, trainable=True)
 
 
 def cells_of(size: int) -> int:
