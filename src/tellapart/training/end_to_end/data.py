@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from tellapart.core.errors import InputError
+from tellapart.data.device_pixels import TOGETHER
 from tellapart.data.pack import Pack
-from tellapart.data.squares import Squares
+from tellapart.data.square_reader import SquareReader
+from tellapart.features.extract import cores
 from tellapart.images.preprocessing import Preprocessing
 from tellapart.text.sides import swap_table
 from tellapart.text.vocabulary import Vocabulary
@@ -21,7 +22,6 @@ from tellapart.training.end_to_end.words import piece_table, word_table
 
 EACH = 5
 """Captions per image; an image with fewer repeats them."""
-TOGETHER = 512
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,6 @@ def read_training_set(
     device: torch.device,
     preprocessing: Preprocessing = LITE,
     split: str = "train",
-    workers: int = 8,
 ) -> TrainingSet:
     """A split of a pack, its images squashed to squares of `side` pixels and read with a backbone's preprocessing.
 
@@ -63,7 +62,7 @@ def read_training_set(
     words = word_table([caption.words for caption in captions], pack.vocabulary)
     table = _table(words, pack.vocabulary, device)
     pixels = PixelStore(len(images), side, device, preprocessing)
-    _fill(pixels, pack, images, side, workers)
+    _fill(pixels, pack, images, side)
     if pieces is None:
         return TrainingSet(pixels, table, table, images)
     return TrainingSet(pixels, table, _table(piece_table([c.text for c in captions], pieces), pieces, device), images)
@@ -74,9 +73,13 @@ def _table(ids: np.ndarray, vocabulary: Vocabulary, device: torch.device) -> Cap
     return CaptionTable(tokens.to(device), torch.from_numpy(swap_table(vocabulary)).to(device))
 
 
-def _fill(store: PixelStore, pack: Pack, images: list[int], side: int, workers: int) -> None:
-    squares = Squares(pack, side)
-    with ThreadPoolExecutor(workers) as pool:
-        for first in range(0, len(images), TOGETHER):
-            some = images[first : first + TOGETHER]
-            store.fill(np.arange(first, first + len(some)), np.stack(list(pool.map(squares.read, some))))
+def _fill(store: PixelStore, pack: Pack, images: list[int], side: int) -> None:
+    """Decode all images: in processes where a GPU waits for them, since threads get in each other's way."""
+    reader = SquareReader(pack, side, processes=cores() if store.pixels.device.type == "cuda" else 0)
+    together = max(1, TOGETHER // (side * side * 3))
+    try:
+        for first in range(0, len(images), together):
+            some = np.asarray(images[first : first + together])
+            store.fill(np.arange(first, first + len(some)), reader.read(some))
+    finally:
+        reader.close()
