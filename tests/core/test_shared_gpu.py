@@ -50,7 +50,7 @@ def test_a_service_that_runs_is_used(calls: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_errors_say_what_to_do(calls: Path) -> None:
-    with pytest.raises(InputError, match="which is not here; go on without `share_gpu`"), shared_gpu.shared_gpu():
+    with pytest.raises(InputError, match="which is not here; run the jobs without sharing"), shared_gpu.shared_gpu():
         pass
     service(calls, status=3)
     with pytest.raises(InputError, match=r"failed \(exit status 3\)"), shared_gpu.shared_gpu():

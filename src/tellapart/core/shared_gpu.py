@@ -32,7 +32,7 @@ def shared_gpu() -> Iterator[None]:
     program = shutil.which(CONTROL) or shutil.which(CONTROL, path=ALSO_HERE)
     if program is None:
         raise InputError(
-            f"Sharing a GPU needs NVIDIA's program {CONTROL}, which is not here; go on without `share_gpu`."
+            f"Sharing a GPU needs NVIDIA's program {CONTROL}, which is not here; run the jobs without sharing."
         )
     with tempfile.TemporaryDirectory() as folder:
         places = {PIPES: str(Path(folder, "pipes")), LOGS: str(Path(folder, "logs"))}
@@ -44,19 +44,19 @@ def shared_gpu() -> Iterator[None]:
             try:
                 yield
             finally:
-                _call(program, told="quit\n")
+                _call(program, command="quit\n")
         finally:
             for name in places:
                 os.environ.pop(name, None)
 
 
-def _call(program: str, *options: str, told: str | None = None) -> None:
+def _call(program: str, *options: str, command: str | None = None) -> None:
     try:
         done = subprocess.run(
-            [program, *options], input=told, capture_output=True, text=True, timeout=PATIENCE, check=False
+            [program, *options], input=command, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"{program} does not answer ({error}); go on without `share_gpu`.") from error
+        raise InputError(f"{program} does not answer ({error}); run the jobs without sharing.") from error
     if done.returncode:
         reason = (done.stderr or done.stdout).strip() or f"exit status {done.returncode}"
-        raise InputError(f"{program} failed ({reason}); go on without `share_gpu`.")
+        raise InputError(f"{program} failed ({reason}); run the jobs without sharing.")

@@ -61,6 +61,15 @@ class Comparison:
     """Random seed."""
 
 
+@dataclass(frozen=True)
+class _Images:
+    """A pack, its training images and those to measure on."""
+
+    pack: Pack
+    training: TrainingSet
+    held_out: TrainingSet
+
+
 def compare_backbones(
     data: Path | str, out: Path | str, settings: Comparison | None = None, device: str = "cpu", log: Log | None = None
 ) -> list[dict[str, float | str]]:
@@ -68,11 +77,14 @@ def compare_backbones(
     settings, log, used = settings or Comparison(), log or no_log, usable_device(device)
     sizes = [_parse(one) for one in settings.backbones]
     pack = Pack(data)
-    given = read_training_set(pack, None, settings.stored, used)
-    held_out = read_training_set(pack, None, settings.stored, used, split=settings.split)
+    images = _Images(
+        pack,
+        read_training_set(pack, None, settings.stored, used),
+        read_training_set(pack, None, settings.stored, used, split=settings.split),
+    )
     found = []
     for name, size in sizes:
-        values = _tuned(name, size, pack, given, held_out, settings, log)
+        values = _tuned(name, size, images, settings, log)
         make_folder(Path(out))
         write_json(Path(out) / f"{name}-{size}.json", values)
         log(str(values))
@@ -97,18 +109,17 @@ def _parse(text: str) -> tuple[str, int]:
     """
     name, _, size = text.partition("@")
     if not size.isdigit() or int(size) < 32:
-        raise InputError(f"`backbones`: '{text}' is not NAME@PIXELS, such as efficientnet-lite2@260.")
+        raise InputError(f"The backbone '{text}' is not NAME@PIXELS, such as efficientnet-lite2@260.")
     return name, int(size)
 
 
-def _tuned(
-    name: str, size: int, pack: Pack, given: TrainingSet, held_out: TrainingSet, settings: Comparison, log: Log
-) -> dict[str, float | str]:
+def _tuned(name: str, size: int, images: _Images, settings: Comparison, log: Log) -> dict[str, float | str]:
     torch.manual_seed(settings.seed)
-    backbone, device = backbone_to_tune(name), given.store.pixels.device
-    for one in (given, held_out):
+    given, backbone = images.training, backbone_to_tune(name)
+    device = given.store.pixels.device
+    for one in (given, images.held_out):
         one.store.read_as(backbone.preprocessing)
-    inputs = ModelInputs(pack.vocabulary, backbone.width, cells_of(size))
+    inputs = ModelInputs(images.pack.vocabulary, backbone.width, cells_of(size))
     model = JointModel(backbone.network, settings.matcher.build(inputs), settings.captioner.build(inputs)).to(device)
     model.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     steps = replace(settings.training, size=size)
@@ -122,7 +133,7 @@ def _tuned(
         "pixels": size,
         "steps": count,
         "images/s": count * training.batch / seconds,
-        **measured(averaged, held_out, pack, size),
+        **measured(averaged, images.held_out, images.pack, size),
     }
 
 
