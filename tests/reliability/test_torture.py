@@ -54,7 +54,7 @@ def test_crashes_hangs_and_memory_concern_one_case(tmp_path: Path) -> None:
     (tmp_path / "world").mkdir()
     # What a forked process holds: this one may hold far more, in files that a fork does not map at once.
     quiet = run(Campaign(misbehave, number_of(1), 1), range(1), 0, tmp_path / "world")
-    campaign = Campaign(misbehave, number_of(8), 8, limit=2, most_bytes=quiet.peak + (200 << 20))
+    campaign = Campaign(misbehave, number_of(8), 8, limit=20, most_bytes=quiet.peak + (200 << 20))
     outcome = run(campaign, range(8), 0, tmp_path / "world")
     faults = outcome.failures
     assert sorted(faults) == [1, 2, 3, 4, 5]
