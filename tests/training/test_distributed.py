@@ -32,6 +32,29 @@ from tellapart.training.train import train_recipe
 train_recipe(shrunk(R2M_FULL), TrainSettings(data=Path(sys.argv[1]), out=Path(sys.argv[2])))
 """
 
+RESUMED = """
+import sys
+from pathlib import Path
+import pytest
+sys.path.insert(0, {tests!r})
+from stopping import Stopped, stop_after
+from training.test_resume import settings, small_recipe
+from tellapart.training import loop
+from tellapart.training.train import train_recipe
+loop.LOG_EVERY = 1
+pack, folder = map(Path, sys.argv[1:])
+train_recipe(small_recipe(), settings(pack, folder / "whole"))
+with pytest.MonkeyPatch.context() as patch, pytest.raises(Stopped):
+    stop_after(7, patch)
+    train_recipe(small_recipe(), settings(pack, folder / "stopped"))
+"""
+RESUME = (
+    RESUMED[: RESUMED.index("train_recipe(small")]
+    + """
+train_recipe(small_recipe(), settings(pack, folder / "stopped", resume=True))
+"""
+)
+
 
 def gradients(pack_folder: Path, recipe_name: str):
     """Gradients of the first batch of a recipe, averaged over ranks the way training does it."""
@@ -123,3 +146,14 @@ def test_one_process_judges_by_loss_while_the_other_waits(tmp_path: Path) -> Non
     join_unpaired(image_pack(tmp_path / "a"), corpus_pack(tmp_path / "b"), tmp_path / "c", filters=filters)
     in_two_processes(JUDGED, tmp_path, str(tmp_path / "c"), str(tmp_path / "run"))
     assert "loss_words-rebuilt" in (tmp_path / "run" / "log.jsonl").read_text()
+
+
+def test_a_resumed_run_ends_as_an_uninterrupted_one(tiny_pack: Path, tmp_path: Path) -> None:
+    """Each process drops out numbers of its own, and goes on with its own random state."""
+    in_two_processes(RESUMED, tmp_path, str(tiny_pack), str(tmp_path))
+    (left,) = (tmp_path / "stopped" / "checkpoints").iterdir()
+    states = load_file(left / "state.safetensors")
+    assert not torch.equal(states["random.torch"], states["random1.torch"])
+    in_two_processes(RESUME, tmp_path, str(tiny_pack), str(tmp_path))
+    whole, resumed = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "stopped"))
+    assert all(torch.equal(value, resumed[name]) for name, value in whole.items())

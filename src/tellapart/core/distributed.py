@@ -91,6 +91,15 @@ def from_main(value: Any) -> Any:
     return values[0]
 
 
+def every_value(value: Any) -> list[Any]:
+    """What each process gave, in the order of ranks: plain values and tensors of the CPU."""
+    if group().world == 1:
+        return [value]
+    values: list[Any] = [None] * group().world
+    dist.all_gather_object(values, value)
+    return values
+
+
 class _GatherRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, counts: list[int]) -> Tensor:

@@ -6,14 +6,12 @@ it. No pickle: a checkpoint from a stranger cannot run code."""
 from __future__ import annotations
 
 import contextlib
-import random
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -22,6 +20,7 @@ from tellapart.core.distributed import group
 from tellapart.core.explained import explained
 from tellapart.core.files import atomic_folder, read_json, write_json
 from tellapart.runs.old_names import renamed_weights
+from tellapart.training.random_state import random_states, restore_random
 from tellapart.training.sharded_tensors import shard_like, whole_tensor
 
 
@@ -54,7 +53,7 @@ def save_checkpoint(
     average: Any = None,
     scaler: torch.amp.GradScaler | None = None,
 ) -> None:
-    """Write a checkpoint and remove older ones; of sharded weights, all processes call it and the main one writes."""
+    """Write a checkpoint and remove older ones; all processes call it together and the main one writes."""
     tensors = {f"objective.{name}": value for name, value in objective.state_dict().items()}
     moments = optimiser.state_dict()
     plain: dict[str, Any] = {"position": vars(position), "groups": _plain_groups(moments), "numbers": {}}
@@ -69,12 +68,8 @@ def save_checkpoint(
         plain["average"] = average.count
     if scaler is not None:
         plain["scaler"] = scaler.state_dict()
-    tensors |= _random_tensors()
-    plain["python"] = _listed(random.getstate())
-    name, keys, position_, gauss, cached = np.random.get_state()
-    tensors["random.numpy"] = torch.from_numpy(np.asarray(keys).astype(np.int64))
-    plain["numpy"] = [str(name), int(position_), int(gauss), float(cached)]
-
+    states, drawn = random_states()
+    tensors, plain = tensors | states, plain | drawn
     stored = _gathered(tensors)
     if not group().is_main:
         return
@@ -156,14 +151,7 @@ def _restore(
         }
     if scaler is not None and "scaler" in plain:
         scaler.load_state_dict(plain["scaler"])
-    version, keys, gauss = plain["python"]
-    random.setstate((version, tuple(keys), gauss))
-    kind, spot, has_gauss, cached = plain["numpy"]
-    np.random.set_state((kind, tensors["random.numpy"].numpy().astype(np.uint32), spot, has_gauss, cached))
-    torch.set_rng_state(tensors["random.torch"])
-    for number in range(torch.cuda.device_count()):
-        if f"random.cuda{number}" in tensors:
-            torch.cuda.set_rng_state(tensors[f"random.cuda{number}"], number)
+    restore_random(tensors, plain)
 
 
 def _plain_groups(moments: dict[str, Any]) -> list[dict[str, Any]]:
@@ -179,17 +167,5 @@ def _plain_groups(moments: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _random_tensors() -> dict[str, Tensor]:
-    states = {"random.torch": torch.get_rng_state()}
-    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        states |= {f"random.cuda{i}": torch.cuda.get_rng_state(i) for i in range(torch.cuda.device_count())}
-    return states
-
-
 def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-
-
-def _listed(state: Any) -> list[Any]:
-    version, keys, gauss = state
-    return [version, list(keys), gauss]

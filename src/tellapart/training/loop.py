@@ -23,6 +23,7 @@ from tellapart.training.averaging import WeightAverage
 from tellapart.training.checkpoints import Position, restore_checkpoint
 from tellapart.training.optimisers import build_optimiser, freeze
 from tellapart.training.prefetch import prefetch, timed
+from tellapart.training.random_state import draw_apart
 from tellapart.training.replay import REPLAYABLE, Replay, make_replayable
 from tellapart.training.runtime import StageRuntime
 from tellapart.training.schedules import lr_factor
@@ -31,7 +32,7 @@ from tellapart.training.step import Learner, check_finite, check_weights, precis
 from tellapart.training.validation import is_lower_better, validate_epoch
 
 LOG_EVERY = 20
-"""Steps between values asked of a GPU: asking at every step would make it wait."""
+"""Steps between values asked of a GPU, or of other processes: asking at every step would make them wait."""
 
 
 def train_stage(
@@ -60,7 +61,7 @@ def train_stage(
                 runtime.log.write(**row, **means, **metrics, lr=float(learner.optimiser.param_groups[0]["lr"]))
             shown = "  ".join(f"{name} {in_percent(name, value):.4g}" for name, value in metrics.items())
             runtime.progress.line(f"{title}  {shown}  ({spent:.1f} s, {waited / spent:.1%} waiting for data)")
-        if _is_due(learner, runtime, _has_ended(stage, position)):
+        if _has_ended(stage, position) or _is_due(learner, runtime):
             _save(learner, position, runtime)
         barrier()
     runtime.progress.line(ending(stage, position))
@@ -84,10 +85,12 @@ def _plain_model(learner: Learner) -> nn.Module:
     return learner.sharded.plain_model() if learner.sharded else learner.objective.get_submodule("model")
 
 
-def _is_due(learner: Learner, runtime: StageRuntime, ended: bool) -> bool:
-    """Whether this process takes part in writing a checkpoint now: the main one, or all where weights are sharded."""
-    due = ended or time.monotonic() - learner.saved > runtime.save_every
-    return bool(from_main(due)) if learner.sharded else due and group().is_main
+def _is_due(learner: Learner, runtime: StageRuntime, step: int = 0) -> bool:
+    """Whether a checkpoint is due after this step, by the clock of the main process: all processes take part in
+    writing it. Several processes ask only now and then, since asking makes them wait for each other."""
+    if group().world > 1 and step % LOG_EVERY:
+        return False
+    return bool(from_main(time.monotonic() - learner.saved > runtime.save_every))
 
 
 def ending(stage: Stage, position: Position) -> str:
@@ -120,6 +123,7 @@ def _learner(
     own = objective.state_dict()
     fitting = {k: v for k, v in runtime.objective_state.items() if k in own and own[k].shape == v.shape}
     objective.load_state_dict(fitting, strict=False)
+    draw_apart()
     sharded = Sharded(objective, context.device) if runtime.shard else None
     runtime.whole = sharded.whole if sharded else nullcontext
     optimiser = build_optimiser(stage.optimiser, objective)
@@ -183,7 +187,7 @@ def _train_epoch(
             runtime.progress.values(**numbers)
             if runtime.log:
                 runtime.log.write(stage=stage.name, epoch=position.epoch, total=position.total, **numbers)
-        if last and position.step < steps and _is_due(learner, runtime, ended=False):
+        if last and position.step < steps and _is_due(learner, runtime, position.step):
             position.sums = {name: value.item() for name, value in sums.items()}
             check_weights(learner.objective, stage)
             _save(learner, position, runtime)
