@@ -83,7 +83,8 @@ def test_words_and_images_by_command_line(world: Path, capsys: pytest.CaptureFix
     assert asked(capsys, index_, "--like", str(photo))[0]["path"] == str(photo)
     both = asked(capsys, index_, "a ball", "--like", str(photo), "--without", "red", "--unlike", str(photo))
     assert len(both) == 10
-    assert asked(capsys, index_, "a ball", "--after", "2000-01-01") == []
+    assert main(["search", index_, "a ball", "--after", "2000-01-01"]) == 0
+    assert capsys.readouterr().err == "No photo passes the filters.\n"
     sheet = tmp_path / "sheet.html"
     assert main(["search", index_, "a red ball", "--sheet", str(sheet)]) == 0
     assert "a red ball" in sheet.read_text()

@@ -36,14 +36,18 @@ def test_one_file(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert entry["captions"][0]["image_id"] == 1 and entry["captions"][0]["ROUGE-L"] == pytest.approx(1)
     assert json.loads((files / "out.json").read_text()) == result
     printed = capsys.readouterr().out
-    assert "65.50" in printed and "metrics in percent" in " ".join(printed.split()) and "vocabulary" in printed
+    assert "65.50" in printed and "metrics in percent" in " ".join(printed.split()) and "vocabulary (words)" in printed
+    assert "distinct-1 (%)" in printed
 
 
 def test_json_is_a_flag(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--references", str(files / "references.json"), "--candidates", str(files / "one.json")]
     assert main(["score", *given, "--json"]) == 0
-    entry = json.loads(capsys.readouterr().out)["candidates"][str(files / "one.json")]
-    assert entry["corpus"]["BLEU-1"] == pytest.approx(0.6550, abs=1e-4)
+    printed = json.loads(capsys.readouterr().out)
+    entry = printed["candidates"][str(files / "one.json")]
+    assert entry["corpus"]["BLEU-1"] == pytest.approx(0.6550, abs=1e-4) and printed["unit"] == "fraction"
+    assert set(printed["diversity_units"]) == set(entry["diversity"])
+    assert printed["diversity_units"]["vocabulary"] == "words" and printed["diversity_units"]["distinct"] == "percent"
 
 
 def test_several_files_side_by_side(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,6 +69,18 @@ def test_photos_are_found_by_bytes_then_by_path_then_inside_their_folder(
     assert captions(elsewhere) == captions(store)
 
 
+def test_relative_paths_are_found_inside_the_indexed_folder(photos: Path, tmp_path: Path) -> None:
+    """A table of another program names files from the folder that was indexed, wherever the command runs."""
+    paint(photos / "2020" / "red.png", (90, 0, 0))
+    store = fill(tmp_path / "fresh", Colours(), photos)[0]
+    edits = [StoredEdit("2019/red.png", "Red"), StoredEdit("red.png", "Which?"), StoredEdit("/2019/blue.png", "Blue")]
+    result = import_edits(store, edits)
+    assert (result.imported, result.unknown) == (1, ["red.png", "/2019/blue.png"])
+    assert edits_of(store)[0].image == str(photos / "2019" / "red.png")
+    again = fill(tmp_path / "twice", Colours(), photos, photos / "2019")[0]  # no file is found in two ways
+    assert import_edits(again, edits[:1]).imported == 1
+
+
 def test_captions_of_the_index_stay_unless_replaced(store: Store) -> None:
     path = edits_of(store)[0].image
     edits = [StoredEdit(path, "another"), StoredEdit("/none.png", "x")]

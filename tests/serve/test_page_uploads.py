@@ -116,7 +116,7 @@ def test_several_photos_and_their_problems(page: Page, page_server: Server, serv
     page.until_text("#status", "Described 2 photos.")
     problems = {item.text.split(": ", 1)[0]: item.text.split(": ", 1)[1] for item in page.all_of("#problems li")}
     assert set(problems) == {note.name, "empty.jpg", "narrow.png"}
-    assert problems[note.name].startswith("The file is not a complete image; send a JPEG, PNG")
+    assert problems[note.name].startswith("The file is not an image in a format that this server opens; send a")
     assert problems["empty.jpg"] == "The file is empty." and "too narrow (600 x 6)" in problems["narrow.png"]
     assert page.text("#description-title") == "green-left.png" and page.text("#described-place") == "1 of 2"
     page.one("#next-described").click()

@@ -52,7 +52,8 @@ class EvaluateOptions:
     batch: int = 0
     """Images, or captions, read at once; more need more memory. 0: as many as suits the evaluation, 8 to 256."""
     json: bool = False
-    """Print JSON instead of a table."""
+    """Print JSON instead of a table, as in the file: BLEU, METEOR, ROUGE-L, CIDEr, SPICE, CHAIR, nDCG, R-precision and
+    mAP@R as fractions, all other shares in percent. The table has everything in percent."""
     out: Path | None = None
     """Write the metrics here. Default: RUN/evaluation-SPLIT.json (nowhere for a run that comes with the package)."""
 

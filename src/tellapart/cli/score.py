@@ -10,12 +10,15 @@ from tellapart.core.errors import InputError
 from tellapart.core.precisions import Precision
 from tellapart.metrics.captions.clip_score import PROMPT
 from tellapart.metrics.captions.compare import OfText, compare
+from tellapart.metrics.captions.diversity import diversity_unit
 from tellapart.metrics.captions.document_frequency import DocumentFrequency
 from tellapart.metrics.captions.evaluate import available_metrics
 from tellapart.metrics.captions.files import read_captions
 from tellapart.metrics.captions.neighbours import LOOK_ALIKES
 from tellapart.metrics.captions.values import Score
 from tellapart.metrics.people.agreement import agreement
+
+SHOWN_UNITS = {"words": "words", "percent": "%"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,8 @@ class ScoreOptions:
     allow_empty: bool = False
     """Score empty captions instead of rejecting them."""
     json: bool = False
-    """Print JSON instead of a table: corpus and per-caption values, as fractions like the COCO caption script's."""
+    """Print JSON instead of a table: corpus and per-caption values, as fractions like the COCO caption script's, and
+    diversity in the units that it names."""
     out: Path | None = None
     """Also write the JSON to this file."""
 
@@ -136,7 +140,13 @@ def _compare(options: ScoreOptions) -> dict[str, Any]:
         allow_empty=options.allow_empty,
         of_text=_of_text(options),
     )
-    return {"references": list(map(str, options.references)), "unit": "fraction", "candidates": systems}
+    names = list(next(iter(systems.values()))["diversity"])
+    return {
+        "references": list(map(str, options.references)),
+        "unit": "fraction",
+        "diversity_units": {name: diversity_unit(name) for name in names},
+        "candidates": systems,
+    }
 
 
 def _of_text(options: ScoreOptions) -> OfText | None:
@@ -220,7 +230,8 @@ def _print_scores(result: dict[str, Any]) -> None:
         table.add_row(metric, *(_cell(entry, metric) for entry in result["candidates"].values()))
     table.add_section()
     for name in first["diversity"]:
-        table.add_row(name, *(f"{entry['diversity'][name]:g}" for entry in result["candidates"].values()))
+        title = f"{name} ({SHOWN_UNITS[result['diversity_units'][name]]})"
+        table.add_row(title, *(f"{entry['diversity'][name]:g}" for entry in result["candidates"].values()))
     Console(markup=False).print(table)  # a file may be called [x]
 
 

@@ -99,7 +99,7 @@ def search(options: SearchOptions) -> Answer:
         from tellapart.report.sheet import write_sheet
 
         write_sheet(found.photos, _title(options), options.sheet)
-    for note in notes(found, _title(options)):
+    for note in notes(found, options):
         print(note, file=sys.stderr)
     _print(found, options, "approximate" if opened.store.approximate() and not options.exact else "exact")
     return found
@@ -112,14 +112,22 @@ def _title(options: SearchOptions) -> str:
     return ", ".join(parts)
 
 
-def notes(found: Answer, title: str) -> list[str]:
+def notes(found: Answer, options: SearchOptions) -> list[str]:
     """What to say about the whole answer: unknown words, and that nothing matches or nothing clearly."""
     said = [f"Unknown word '{one.word}'.{meant(one.suggestions)}" for one in found.unknown]
     if not found.photos:
-        said.append(f"No photo matches '{title}'. Use --everything to see the nearest ones.")
+        said.append(_why_none(found, options))
     elif found.calibrated and not found.clear:
-        said.append(f"No photo clearly matches '{title}'.")
+        said.append(f"No photo clearly matches '{_title(options)}'.")
     return said
+
+
+def _why_none(found: Answer, options: SearchOptions) -> str:
+    filtered = any((options.folder, options.after, options.before, options.camera, options.place, options.orientation))
+    if found.calibrated and not options.everything:
+        among = " among those that pass the filters" if filtered else ""
+        return f"No photo matches '{_title(options)}'{among}. Use --everything to see the nearest ones."
+    return "No photo passes the filters." if filtered else f"No photo matches '{_title(options)}'."
 
 
 def as_plain(found: Found) -> dict[str, Any]:

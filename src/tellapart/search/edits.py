@@ -1,7 +1,7 @@
 """The captions that people wrote, as rows that leave an index and enter another one.
 
 A row finds its photo by the hash of its bytes; by its path, if the bytes have changed since; or by its path inside the
-indexed folder, if that has moved and one photo alone is there.
+indexed folder, if that has moved or the path is relative, and one photo alone is there.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def import_edits(store: Store, edits: Sequence[StoredEdit], *, replace: bool = F
     by_content, by_path, by_place = _grouped(store.rows(["path", "folder", "content", "edited"]))
     for edit in edits:
         found = by_content.get(edit.content) or by_path.get(_full_path(edit.image)) or []
-        if not found and edit.folder:
+        if not found and (edit.folder or _is_relative(edit.image)):
             inside = by_place.get(_place(edit.image, edit.folder), [])
             found = inside if len(inside) == 1 else []
         if not found:
@@ -126,6 +126,10 @@ def _grouped(rows: Iterable[dict[str, Any]]) -> tuple[Rows, Rows, Rows]:
 
 def _full_path(path: str) -> str:
     return path if is_address(path) else os.path.abspath(path)
+
+
+def _is_relative(path: str) -> bool:
+    return not (is_address(path) or os.path.isabs(path))
 
 
 def _place(path: str, folder: str) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "HEIF")
 """Pillow opens more formats, but PostScript runs a program and some others refer to other files."""
+HEIC_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
+"""What HEIC and HEIF files begin with, after four bytes and `ftyp` (ISO/IEC 23008-12)."""
 MAX_ASPECT = 50
 """Longer images would fill the memory once their short side is scaled to the network's input size."""
 
@@ -44,7 +46,7 @@ def save_upload(data: bytes, max_pixels: int, folder: Path) -> Upload:
     A JPEG is saved unchanged: the backbone decodes it at a smaller scale, as `index` does, and Pillow reads nothing
     else as a JPEG. Other formats are saved as BMP, so that no second decoder reads the uploaded bytes.
     """
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     try:
         with _open(data) as opened:
@@ -56,6 +58,8 @@ def save_upload(data: bytes, max_pixels: int, folder: Path) -> Upload:
         raise UploadTooLarge(
             f"The image is larger than {max_pixels / 1e6:g} megapixels; send a smaller one."
         ) from error
+    except UnidentifiedImageError as error:
+        raise RejectedUpload(unknown_format(data)) from error
     # Decoders raise many errors on broken files: OSError most often, but also struct.error, IndexError, KeyError, …
     except Exception as error:
         raise RejectedUpload(unreadable()) from error
@@ -70,8 +74,23 @@ def save_upload(data: bytes, max_pixels: int, folder: Path) -> Upload:
 
 def unreadable() -> str:
     """What a visitor reads about a file that cannot be decoded."""
+    return f"The file is not a complete image; {_what_to_send()}"
+
+
+def unknown_format(data: bytes) -> str:
+    """What a visitor reads about a file in a format that this server does not open.
+
+    >>> unknown_format(b"hello").split(";")[0]
+    'The file is not an image in a format that this server opens'
+    """
+    if data[4:8] == b"ftyp" and data[8:12] in HEIC_BRANDS and "HEIF" not in _formats():
+        return f"This server does not open HEIC photos (its extra `heic` is missing); {_what_to_send()}"
+    return f"The file is not an image in a format that this server opens; {_what_to_send()}"
+
+
+def _what_to_send() -> str:
     *names, last = _formats()
-    return f"The file is not a complete image; send a {', '.join(names)} or {last} file."
+    return f"send a {', '.join(names)} or {last} file."
 
 
 def _formats() -> list[str]:

@@ -43,5 +43,14 @@ def diversity(captions: Sequence[str], training: Iterable[str] | None = None, or
     return found
 
 
+def diversity_unit(name: str) -> str:
+    """The unit of a value that `diversity` returns.
+
+    >>> diversity_unit("vocabulary"), diversity_unit("length"), diversity_unit("distinct-2")
+    ('words', 'words', 'percent')
+    """
+    return "words" if name in ("vocabulary", f"words-{FIRST}", "length") else "percent"
+
+
 def _percent(part: int, whole: int) -> float:
     return round(100.0 * part / whole, 2) if whole else 0.0
