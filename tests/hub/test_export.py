@@ -11,9 +11,11 @@ import torch
 from PIL import Image
 
 import tellapart as ta
+import tiny_hub
 from photo_world import draw_photos
 from tellapart.cli.export import ExportOptions, export
 from tellapart.cli.prepare import PrepareOptions, prepare
+from tellapart.core.model_names import model_folder
 from tellapart.inference import captioning
 from tellapart.inference import matching as by_torch
 from tellapart.papers.recipes import find_recipe
@@ -25,6 +27,9 @@ from tellapart.training.train import train_recipe
 
 transformers = pytest.importorskip("transformers")
 Hub = Callable[[str], Path]
+CAPTIONERS = [
+    ("blip", "BlipForConditionalGeneration"), ("git", "GitForCausalLM"), ("vit_gpt2", "VisionEncoderDecoderModel"),
+]  # fmt: skip
 SHORT = ("train.epochs=1", "train.sampling.batch=4", "train.sampling.steps=2")
 
 
@@ -36,33 +41,39 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "pack"
 
 
-def test_a_tuned_clip_opens_in_transformers(hub: Hub, pack: Path, photos: list[Path], tmp_path: Path) -> None:
-    start = f"hf:{hub('clip')}"
+@pytest.mark.parametrize("family", tiny_hub.MATCHERS)
+def test_a_tuned_matcher_opens_in_transformers(
+    hub: Hub, pack: Path, photos: list[Path], tmp_path: Path, family: str
+) -> None:
+    start = f"hf:{hub(family)}"
     train_recipe(find_recipe("clip-plain"), TrainSettings(pack, tmp_path / "run", start=start, set=SHORT))
     out = export(ExportOptions(str(tmp_path / "run"), tmp_path / "hub"))
     ours = ta.load_matcher(tmp_path / "run", device="cpu")
-    model = transformers.CLIPModel.from_pretrained(out).eval()
+    model = transformers.AutoModel.from_pretrained(out).eval()
     processor = transformers.AutoImageProcessor.from_pretrained(out)
     pixels = processor(images=[Image.open(path).convert("RGB") for path in photos], return_tensors="pt")
     with torch.no_grad():
         found = model.get_image_features(**pixels)
     found = found if isinstance(found, torch.Tensor) else found.pooler_output
-    vectors = torch.nn.functional.normalize(found, dim=-1).numpy()
+    vectors = torch.nn.functional.normalize(found.flatten(1), dim=-1).numpy()
     np.testing.assert_allclose(ours.encode_images(photos), vectors, atol=1e-5)
     again = ta.load_matcher(f"hf:{out}", device="cpu")
     np.testing.assert_allclose(again.encode_texts("a red ball"), ours.encode_texts("a red ball"), atol=1e-6)
     card = (out / "README.md").read_text()
-    assert card.startswith("---\nlibrary_name: transformers") and f"base_model: {hub('clip')}" in card
+    assert card.startswith("---\nlibrary_name: transformers") and f"base_model: {model_folder(start)}" in card
     with pytest.raises(ta.InputError, match="exists"):
         export_hub(tmp_path / "run", out)
 
 
-def test_a_tuned_blip_opens_in_transformers(hub: Hub, pack: Path, photos: list[Path], tmp_path: Path) -> None:
-    start = f"hf:{hub('blip')}"
+@pytest.mark.parametrize(("family", "loader"), CAPTIONERS)
+def test_a_tuned_captioner_opens_in_transformers(
+    hub: Hub, pack: Path, photos: list[Path], tmp_path: Path, family: str, loader: str
+) -> None:
+    start = f"hf:{hub(family)}"
     train_recipe(find_recipe("blip-cl"), TrainSettings(pack, tmp_path / "run", start=start, set=SHORT))
     out = export_hub(tmp_path / "run", tmp_path / "hub")
     ours = ta.load_captioner(tmp_path / "run", device="cpu").caption(photos, beam=1)
-    model = transformers.BlipForConditionalGeneration.from_pretrained(out).eval()
+    model = getattr(transformers, loader).from_pretrained(out).eval()
     processor = transformers.AutoImageProcessor.from_pretrained(out)
     pixels = processor(images=[Image.open(path).convert("RGB") for path in photos], return_tensors="pt")
     own = model.generate(**pixels, max_new_tokens=20, num_beams=1, do_sample=False)

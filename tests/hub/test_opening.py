@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Callable
@@ -39,6 +40,49 @@ def test_weights_that_would_be_random_are_an_error(hub: Hub, tmp_path: Path, fam
     opened = ta.load_matcher if family == "clip" else ta.load_captioner
     with pytest.raises(ta.InputError, match=rf"The weights of .*{family}' lack .*{part}"):
         opened(f"hf:{folder}", device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("family", "part", "opened"),
+    [
+        ("clip", "text_config", ta.load_matcher),
+        ("blip", "vision_config", ta.load_captioner),
+        ("llava", "text_config", ta.load_captioner),
+        ("dinov2", "", load_backbone),
+    ],
+)
+def test_weights_that_do_not_fit_or_are_cut_are_an_error(
+    hub: Hub, tmp_path: Path, family: str, part: str, opened: Callable[[str], object]
+) -> None:
+    """Both ended in a traceback of transformers or safetensors."""
+    folder = tmp_path / family
+    shutil.copytree(hub(family), folder)
+    config = json.loads((folder / "config.json").read_text())
+    (config[part] if part else config)["intermediate_size" if part else "hidden_size"] = 24
+    (folder / "config.json").write_text(json.dumps(config))
+    words = rf"{family}' do not fit its config\.json: .* is \[.*\] in the file and \[.*\] by the configuration"
+    with pytest.raises(ta.InputError, match=words):
+        opened(f"hf:{folder}")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:2000])
+    with pytest.raises(ta.InputError, match=rf"{family}' cannot be read \(.*\); download the model again"):
+        opened(f"hf:{folder}")
+
+
+def test_a_backbone_needs_one_square_per_image(hub: Hub) -> None:
+    with pytest.raises(ta.InputError, match=r"squares, one per image.*whose processor does"):
+        load_backbone(f"hf:{hub('idefics3')}")
+
+
+def test_a_name_without_its_prefix_is_recognised(hub: Hub, tmp_path: Path) -> None:
+    """It was said not to be a run folder, and that one should train a recipe."""
+    for family in ("clip", "sentence_transformers"):
+        with pytest.raises(ta.InputError, match=rf"For a model of transformers, write hf:{hub(family)}\."):
+            ta.load_matcher(str(hub(family)), device="cpu")
+    with pytest.raises(ta.InputError, match=r"For a model of the hub, write hf:openai/clip\."):
+        ta.load_matcher("openai/clip", device="cpu")
+    with pytest.raises(ta.InputError, match=r"Train a recipe to make one\.$"):
+        ta.load_matcher(str(tmp_path), device="cpu")
 
 
 def test_a_decoder_may_come_without_an_unused_pooler(hub: Hub, tmp_path: Path, photos: list[Path]) -> None:

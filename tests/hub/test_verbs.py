@@ -31,9 +31,9 @@ from tellapart.data.pack import Pack
 Hub = Callable[[str], Path]
 PAIRS = [
     ("clip", "blip"), ("siglip2", "git"), ("siglip", "llava"), ("align", "vit_gpt2"), ("chinese_clip", "idefics3"),
+    ("sentence_transformers", "blip"),
 ]  # fmt: skip
 """Every captioner with a matcher of another family."""
-INDEXED = [*PAIRS, ("sentence_transformers", "none")]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("matcher", "captioner"), INDEXED)
+@pytest.mark.parametrize(("matcher", "captioner"), PAIRS)
 def test_an_index_is_made_and_searched(
     hub: Hub, world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], matcher: str, captioner: str
 ) -> None:
@@ -54,8 +54,7 @@ def test_an_index_is_made_and_searched(
     for path in sorted((world / "photos").glob("*.png"))[:4]:
         shutil.copy(path, photos)
     where, named = str(tmp_path / "index"), f"hf:{hub(matcher)}"
-    generator = "none" if captioner == "none" else f"hf:{hub(captioner)}"
-    index(IndexOptions((photos,), out=where, matcher=named, captioner=generator, progress=False))
+    index(IndexOptions((photos,), out=where, matcher=named, captioner=f"hf:{hub(captioner)}", progress=False))
     opened = ta.open_index(where)
     assert opened.matcher.run.folder.is_relative_to(hub(matcher)) and len(opened) == 4
     own = opened.matcher.similarity(sorted(photos.iterdir()), "a red ball")[:, 0]
@@ -65,10 +64,9 @@ def test_an_index_is_made_and_searched(
     if not any({"red", "ball"} & {*(row["caption"] or "").split()} for row in found):  # such words raise a score
         assert np.allclose(sorted(own, reverse=True), [row["score"] for row in found], atol=1e-3)
     assert not opened.search("a tabby ball").unknown, "its tokenizer reads any word"
-    if captioner != "none":
-        captions = {Path(row["path"]).name: row["caption"] for row in found}
-        expected = opened.captioner.caption(sorted(photos.iterdir()))  # type: ignore[union-attr]
-        assert captions == {path.name: one.text for path, one in zip(sorted(photos.iterdir()), expected)}
+    captions = {Path(row["path"]).name: row["caption"] for row in found}
+    expected = opened.captioner.caption(sorted(photos.iterdir()))  # type: ignore[union-attr]
+    assert captions == {path.name: one.text for path, one in zip(sorted(photos.iterdir()), expected)}
 
 
 def test_an_index_rejects_another_model(hub: Hub, world: Path, tmp_path: Path) -> None:
@@ -222,8 +220,8 @@ def test_a_chat_model_is_evaluated(hub: Hub, world: Path, family: str) -> None:
         evaluate(EvaluateOptions(named, world / "pack", split="val", evaluation="self-retrieval"))
 
 
-@pytest.mark.parametrize("family", tiny_hub.MATCHERS)
-def test_a_matcher_gives_features(hub: Hub, world: Path, family: str) -> None:
+@pytest.mark.parametrize("family", [*tiny_hub.MATCHERS, *tiny_hub.CAPTIONERS, "llava"])
+def test_a_matcher_or_captioner_gives_features(hub: Hub, world: Path, family: str) -> None:
     """Those of its image encoder."""
     (store,) = extract(ExtractOptions(world / "pack", backbone=f"hf:{hub(family)}", kind="vector", progress=False))
     assert len(store) == 12 and store.width > 1

@@ -10,6 +10,7 @@ from tyro.conf import Positional, arg
 
 from tellapart.core.errors import InputError
 from tellapart.core.files import read_json
+from tellapart.core.model_names import is_hub
 from tellapart.core.precisions import Precision
 from tellapart.data.add_pixels import add_pixels
 from tellapart.data.feature_store import FeatureStore
@@ -151,7 +152,8 @@ def _like_run(options: ExtractOptions) -> ExtractOptions:
         raise InputError(f"`like` sets `{changed[0]}` as in the run; give one of the two.")
     folder = run_folder(options.like)
     if not (folder / "data.json").is_file():
-        raise InputError(f"{folder} is not a run folder: it has no data.json. Give a run of `tellapart train`.")
+        other = f"; for the features of a model of transformers, give `backbone={folder}`" if is_hub(folder) else ""
+        raise InputError(f"{folder} is not a run folder: it has no data.json. Give a run of `tellapart train`{other}.")
     spec = run_spec(read_json(folder / "data.json"), folder)
     alike = replace(options, backbone=spec.backbone, kind=spec.kind, resize=spec.resize)
     if spec.kind != "regions":

@@ -13,8 +13,11 @@ import socket
 import urllib.request
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 from urllib.parse import urlparse
+
+from safetensors import SafetensorError
 
 from tellapart.core.errors import InputError
 
@@ -23,6 +26,7 @@ UNUSED = ".pooler."
 """In names of weights that a task's checkpoint may lack, since nothing here reads the pooler of a text or an image."""
 NAMED = 3
 """Missing weights that an error names."""
+AGAIN = "download the model again, or give the folder of a complete one"
 
 
 def transformers() -> Any:
@@ -71,10 +75,21 @@ def open_pretrained(loader: Any, name: str, missing_is_fine: str = UNUSED) -> tu
     """The model of a folder or hub name by a class of transformers, and the weights that its file lacks.
 
     Transformers fills weights that are missing with random numbers. Unless their names contain `missing_is_fine`, that
-    is an InputError.
+    is an InputError, as are weights of another shape and files that cannot be read.
     """
-    with quietly():
-        model, loaded = loader.from_pretrained(name, local_files_only=files_only(name), output_loading_info=True)
+    options = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # the error below names them
+    try:
+        with quietly():
+            model, loaded = loader.from_pretrained(name, local_files_only=files_only(name), **options)
+    except (SafetensorError, RuntimeError, EOFError, UnpicklingError) as error:
+        if isinstance(error, RuntimeError) and ("alloc" in str(error) or "memory" in str(error)):
+            raise
+        raise InputError(unreadable(name, error)) from error
+    for key, stored, built in sorted(loaded["mismatched_keys"])[:1]:
+        raise InputError(
+            f"The weights of '{name}' do not fit its config.json: {key} is {list(stored)} in the file and "
+            f"{list(built)} by the configuration; {AGAIN}."
+        )
     missing = frozenset(str(key) for key in loaded["missing_keys"])
     check_complete((key for key in missing if missing_is_fine not in f".{key}"), name)
     return model, missing
@@ -86,6 +101,11 @@ def check_complete(missing: Iterable[str], name: str) -> None:
     if some:
         more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
         raise InputError(
-            f"The weights of '{name}' lack {', '.join(some[:NAMED])}{more}, which would be random; download the model "
-            "again, or give the folder of a complete one."
+            f"The weights of '{name}' lack {', '.join(some[:NAMED])}{more}, which would be random; {AGAIN}."
         )
+
+
+def unreadable(name: str, error: Exception) -> str:
+    """Why the weights of a model could not be read, in a sentence."""
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    return f"The weights of '{name}' cannot be read ({reason}); {AGAIN}."

@@ -15,6 +15,16 @@ def is_hub(name: object) -> bool:
     return str(name).startswith(PREFIX)
 
 
+def hub_hint(name: str | Path) -> str:
+    """Of a name that is no run: how to write it where it is a model of transformers, or may be one of the hub's."""
+    path = Path(name)
+    if (path / "config.json").is_file() or (path / "modules.json").is_file():
+        return f" For a model of transformers, write {PREFIX}{name}."
+    if len(path.parts) == 2 and not path.is_absolute() and not path.exists() and str(name)[0] not in ".~":
+        return f" For a model of the hub, write {PREFIX}{name}."
+    return ""
+
+
 def model_folder(source: str) -> str:
     """The folder of a model, or its hub name; of a folder of sentence-transformers, the CLIP model inside."""
     name = source.removeprefix(PREFIX)

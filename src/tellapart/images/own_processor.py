@@ -45,7 +45,10 @@ class OwnProcessor:
         side = 64
         found = [self([np.full((side, side, 3), grey, np.uint8)])["pixel_values"] for grey in GREYS]
         if any(value.dim() != 4 or value.shape[2] != value.shape[3] for value in found):
-            raise InputError("This model's image processor does not make squares; give the model as `hf:` instead.")
+            raise InputError(
+                "This model's image processor does not make squares, one per image, which a backbone reads; give a "
+                "model whose processor does (CLIP, SigLIP, DINOv2, LLaVA, ...)."
+            )
         black, dark, white = (value.float().mean((0, 2, 3)) for value in found)  # [3] each
         scale = (white - black) / GREYS[2]
         if not torch.allclose(black + GREYS[1] * scale, dark, atol=1e-4):

@@ -19,6 +19,7 @@ from tellapart.evaluation.chunks import CHUNK, chunks
 from tellapart.evaluation.judged import judge_picks
 from tellapart.metrics.captions.neighbours import nearest_rows
 from tellapart.metrics.retrieval.recall import recall, thousand_folds
+from tellapart.runs.bundled import run_name
 from tellapart.runs.context import pixel_batches, store_like
 from tellapart.runs.run import Run, open_run
 from tellapart.runs.texts import as_texts
@@ -91,7 +92,7 @@ def open_pack_matcher(
     at_once: int = CHUNK,
 ) -> PackMatcher:
     """A matcher's run for the images of a pack; raises if the pack lacks the features that it reads."""
-    run = open_run(folder, device=device)
+    run = open_run(run_name(folder, "matcher"), device=device)
     if not isinstance(run.model, Matcher):
         raise InputError(f"{run.what}, not a matcher; give a matcher's run, or hf:FOLDER of one.")
     if run.data["features"] is not None:

@@ -28,7 +28,7 @@ INSIDE = "model."
 
 def save_adapters(model: nn.Module, lora: Lora, folder: Path, stage: Stage) -> None:
     """Write the adapters that a stage trained beside the model that it began with."""
-    base = source_of(stage)
+    base, of_transformers = source_of(stage), hasattr(stage.model, "configuration") and stage.start == "fresh"
     weights = {}
     for name, layer in adapters(model).items():
         for part in ("lora_A", "lora_B"):
@@ -37,7 +37,7 @@ def save_adapters(model: nn.Module, lora: Lora, folder: Path, stage: Stage) -> N
     with atomic_folder(folder) as partial:
         save_file(weights, partial / "adapter_model.safetensors", metadata={"format": "pt"})
         write_json(partial / "adapter_config.json", adapter_config(model, lora, base))
-        write_text(partial / "README.md", adapter_card(lora, base, hasattr(stage.model, "configuration")))
+        write_text(partial / "README.md", adapter_card(lora, base, of_transformers))
 
 
 def adapter_config(model: nn.Module, lora: Lora, base: str) -> dict[str, Any]:
@@ -75,5 +75,5 @@ Low-rank adapters of rank {lora.rank}, trained by tellapart. They belong to `{ba
 
 
 def source_of(stage: Stage) -> str:
-    """Where the model of a stage came from."""
-    return str(getattr(stage.model, "source", "") or stage.start)
+    """Where the model of a stage came from: a model of transformers, a run, or an earlier stage."""
+    return str(getattr(stage.model, "source", stage.start)) if stage.start == "fresh" else stage.start

@@ -17,6 +17,7 @@ from tellapart.core.protocols import Matcher
 from tellapart.models.captioners.pretrained import PretrainedCaptionerModel
 from tellapart.models.hub.source import OWN
 from tellapart.models.matchers.pretrained import PretrainedModel
+from tellapart.runs.hub_recipe import origin
 from tellapart.runs.run import Run, open_run
 from tellapart.runs.run_features import FILE
 from tellapart.runs.weights_hash import with_hash
@@ -71,7 +72,7 @@ def model_card(run: Run, name: str, use: Sequence[str] = ()) -> str:
     """The model card: a header that the hub reads, how the model was trained, and how to use it (`use`: its lines)."""
     matches = isinstance(run.model, Matcher)
     own = not isinstance(run.model, PretrainedModel | PretrainedCaptionerModel)
-    source = "" if own else str(getattr(run.model_stage.model, "source", ""))
+    source = "" if own else origin(str(getattr(run.model_stage.model, "source", "")))
     header = ["---", f"library_name: {'tellapart' if own else 'transformers'}", f"pipeline_tag: {TASKS[matches]}",
               "tags: [tellapart]", *([f"base_model: {source}"] if source else []), "---"]  # fmt: skip
     opens = "tellapart.load_matcher" if matches else "tellapart.load_captioner"

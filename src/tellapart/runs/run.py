@@ -27,7 +27,7 @@ from tellapart.core.checksums import CHECKSUMS, check_sizes
 from tellapart.core.errors import InputError
 from tellapart.core.explained import explained
 from tellapart.core.files import atomic_path, make_folder, read_json, write_json
-from tellapart.core.model_names import is_hub
+from tellapart.core.model_names import hub_hint, is_hub
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
 from tellapart.features.backbones import tuned_metadata
@@ -199,7 +199,9 @@ def read_recipe(folder: Path | str, objectives: bool = True) -> Recipe:
     """The recipe of a run folder; without `objectives`, they stay as stored and their classes are not imported."""
     folder = run_folder(folder)
     if not (folder / "recipe.json").is_file():
-        raise InputError(f"{folder} is not a run folder: it has no recipe.json. Train a recipe to make one.")
+        raise InputError(
+            f"{folder} is not a run folder: it has no recipe.json. Train a recipe to make one.{hub_hint(folder)}"
+        )
     with explained(folder / "recipe.json", DAMAGED):
         recipe = recipe_from_plain(read_json(folder / "recipe.json"), objectives)
         if not recipe.stages or not all(isinstance(stage, Stage) for stage in recipe.stages):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 from torch import nn
 
 from tellapart.core.errors import InputError
 from tellapart.core.progress import Progress
 from tellapart.objectives.context import Context
+from tellapart.runs.hub_recipe import is_own
 from tellapart.runs.recipe import Stage
 from tellapart.runs.run import build_model
 
@@ -43,8 +45,11 @@ def initial_model(stage: Stage, context: Context, progress: Progress | None = No
 
 
 def _built(stage: Stage, context: Context) -> nn.Module:
+    inputs = context.inputs
+    if is_own(stage.model) and stage.start not in ("fresh", "previous", *context.models):
+        inputs = replace(inputs, load_pretrained=False)  # the model's source is a run, whose weights are read next
     try:
-        model = build_model(stage, context.inputs)
+        model = build_model(stage, inputs)
     except InputError:
         raise
     except ValueError as error:

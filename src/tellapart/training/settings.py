@@ -23,7 +23,7 @@ class TrainSettings:
     start: str = ""
     """A finished run, bundled:captioner or bundled:matcher, whose weights the first stage starts from. The pack must
     have its vocabulary (`prepare --vocabulary-from RUN`) and its features (`extract --like RUN`). Or hf:FOLDER, a model
-    of transformers, which reads any pack's images and texts."""
+    of transformers, or a run tuned from one: these read any pack's images and texts."""
     stages: tuple[str, ...] = ()
     """Names of the stages to train. Default: all. They must include the last stage and all stages that these need."""
     base: Path | None = None

@@ -9,7 +9,8 @@ from tellapart.core.errors import InputError, Step
 from tellapart.core.files import read_json
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
-from tellapart.runs.bundled import run_folder
+from tellapart.models.matchers import MATCHERS
+from tellapart.runs.bundled import run_folder, run_name
 from tellapart.runs.recipe import Recipe
 from tellapart.runs.run_features import backbone_identity, run_features
 from tellapart.text.vocabulary import Vocabulary
@@ -28,6 +29,12 @@ def started_from(recipe: Recipe, start: str, chosen: Collection[str]) -> Recipe:
             f"another stage with `set='{other}.start={start}'`."
         )
     return replace(recipe, stages=(replace(first, start=start), *later))
+
+
+def named_start(start: str, recipe: Recipe) -> str:
+    """The run to start from; `bundled` is the package's model of the kind that the recipe trains."""
+    model = recipe.stages[0].model
+    return start if model is None else run_name(start, "matcher" if type(model) in MATCHERS.values() else "captioner")
 
 
 def check_start(start: str, pack: Pack, store: FeatureStore | None, sees_pixels: bool = False) -> None:

@@ -29,7 +29,7 @@ from tellapart.data.own_text import with_own_text
 from tellapart.models.layers.lora import add_lora, merge_lora
 from tellapart.runs.adapters import save_adapters
 from tellapart.runs.context import ContextBuilder, PixelSettings
-from tellapart.runs.hub_recipe import own_reading, with_hub_model, with_own_pixels
+from tellapart.runs.hub_recipe import own_reading, with_hub_model, with_own_pixels, with_tuned_model
 from tellapart.runs.on_pixels import resolved
 from tellapart.runs.overrides import override
 from tellapart.runs.recipe import Recipe
@@ -58,7 +58,7 @@ from tellapart.training.runtime import StageRuntime
 from tellapart.training.settings import TrainSettings
 from tellapart.training.sharding import check_sharding
 from tellapart.training.stage_dependencies import chosen_stages, finished_stages, unneeded_stages
-from tellapart.training.start_from_run import check_start, started_from
+from tellapart.training.start_from_run import check_start, named_start, started_from
 from tellapart.training.trackers import check_trackers, open_trackers
 from tellapart.training.validation import earlier_losses, validating_stages
 
@@ -184,7 +184,8 @@ def _checked(recipe: Recipe, settings: TrainSettings, device: torch.device) -> _
     if is_hub(settings.start):
         recipe = with_hub_model(recipe, settings.start, chosen)
     elif settings.start:
-        recipe = started_from(recipe, settings.start, chosen)
+        settings = replace(settings, start=named_start(settings.start, recipe))
+        recipe = with_tuned_model(started_from(recipe, settings.start, chosen), settings.start)
     recipe = with_own_pixels(resolved(with_described_model(recipe)))
     reading = own_reading(recipe)
     if reading is not None:

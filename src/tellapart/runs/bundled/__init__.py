@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tellapart.runs.run import Run
 
 MODELS = Path(__file__).parent
+BUNDLED = "bundled"
+"""The package's model of the kind that is asked for."""
 PREFIX = "bundled:"
 HUB_PREFIX = "hf:"
 Name = Literal["captioner", "matcher"]
@@ -35,6 +37,8 @@ def run_folder(name: Path | str) -> Path:
     exported = Path(str(name).removeprefix(HUB_PREFIX))
     if str(name).startswith(HUB_PREFIX) and (exported / "recipe.json").is_file():
         return exported
+    if str(name) == BUNDLED and not exported.exists():
+        raise InputError(f"The package has two models; write {' or '.join(PREFIX + n for n in NAMES)}.")
     if not str(name).startswith(PREFIX):
         return Path(name)
     own = str(name).removeprefix(PREFIX)
@@ -47,7 +51,7 @@ def run_folder(name: Path | str) -> Path:
 
 def run_name(model: str | os.PathLike[str], name: Name) -> str:
     """A run as users name it: `bundled` is the run of that name in the package, else a run folder or `hf:…`."""
-    return PREFIX + name if str(model) == "bundled" else str(model)
+    return PREFIX + name if str(model) == BUNDLED else str(model)
 
 
 def lasting_name(folder: Path) -> str:
