@@ -48,7 +48,7 @@ def restore_random(tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
 
 
 def draw_apart() -> None:
-    """Seed each process but the main one anew, so that they do not all drop out the same numbers."""
+    """Give each process but the main one another seed, so that they do not all drop out the same numbers."""
     if rank := group().rank:
         torch.manual_seed(int(np.random.SeedSequence((torch.initial_seed(), rank)).generate_state(1)[0]))
 
