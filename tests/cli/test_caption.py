@@ -11,6 +11,7 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from photo_world import draw_photos
+from stand_in_models import use_models
 from tellapart.cli.caption import CaptionOptions, Captions, caption
 from tellapart.cli.main import main
 from tellapart.core.errors import InputError
@@ -194,7 +195,7 @@ def test_one_photo_alone_has_no_distinctive_caption(tmp_path: Path, world: Path)
 
 def test_a_slim_run_generates_the_same(tmp_path: Path, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half the bytes, the weights within float16's rounding, and the place where the package looks for its own run."""
-    monkeypatch.setattr(bundled, "MODELS", tmp_path)
+    use_models(tmp_path, monkeypatch)
     with pytest.raises(InputError, match="pass its run folder as `captioner`"):
         bundled.bundled_run("captioner")
     with pytest.raises(InputError, match="Unknown run"):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from stand_in_models import use_models
 from tellapart.cli import demo, samples
 from tellapart.core.errors import InputError
 from tellapart.features.efficientnet import WEIGHTS
@@ -37,7 +38,7 @@ def test_without_scikit_image_there_is_a_sentence(monkeypatch: pytest.MonkeyPatc
 def test_without_weights_a_line_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bundled, "MODELS", tmp_path / "models")
+    use_models(tmp_path / "models", monkeypatch)
     assert demo.photos_demo(tmp_path / "demo") is None
     said = capsys.readouterr().out
     assert said == "No photos are captioned: this installation has no bundled captioner or matcher.\n"
@@ -52,7 +53,7 @@ def test_the_demo_captions_photos_and_names_the_page(
     """With runs trained for a moment in the place of the package's own."""
     from tellapart.search.store import open_store
 
-    monkeypatch.setattr(bundled, "MODELS", tmp_path / "models")
+    use_models(tmp_path / "models", monkeypatch)
     slim_run(photo_world / "nt", tmp_path / "models" / "captioner")
     slim_run(photo_world / "find", tmp_path / "models" / "matcher")
     assert demo.photos_demo(tmp_path / "demo") == "http://127.0.0.1:8000/"

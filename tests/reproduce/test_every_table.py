@@ -12,6 +12,7 @@ import torch
 
 from scenes_packs import paired_scenes, unpaired_scenes
 from small_recipes import small_recipe, small_table
+from stand_in_models import use_models
 from tellapart.data.pack import Pack
 from tellapart.models.matchers.scan import SCAN
 from tellapart.papers.grounded_captioning.tables import KEPT_TO
@@ -25,7 +26,6 @@ from tellapart.reproduce.row_recipes import row_recipe
 from tellapart.reproduce.runner import run_tables
 from tellapart.reproduce.settings import ReproduceSettings
 from tellapart.reproduce.table import Column, Row, Table
-from tellapart.runs import bundled
 from tellapart.training.settings import TrainSettings
 from tellapart.training.train import train_recipe
 
@@ -92,7 +92,7 @@ def package(
             first = dataclasses.replace(recipe.stages[0], epochs=1)
             settings = TrainSettings(scenes[0], folder / name)
             train_recipe(dataclasses.replace(recipe, stages=(first,)), settings)
-    monkeypatch.setattr(bundled, "MODELS", folder)
+    use_models(folder, monkeypatch)
 
 
 @pytest.fixture(scope="session")

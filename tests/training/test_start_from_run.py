@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from photo_world import COLOURS, PLACES
+from stand_in_models import use_models
 from tellapart.cli.main import main
 from tellapart.data.pack import Pack
 from tellapart.models.decoding.likelihood import log_prob
-from tellapart.runs import bundled
 from tellapart.runs.context import context_for
 from tellapart.runs.run import open_run
 from tellapart.runs.slim_run import slim_run
@@ -23,7 +23,7 @@ def test_from_edited_captions_to_a_captioner_that_learns_more(
 ) -> None:
     """The whole way by command line, from the package's own captioner (a stand-in) to a run that has learned from
     people."""
-    monkeypatch.setattr(bundled, "MODELS", tmp_path / "models")
+    use_models(tmp_path / "models", monkeypatch)
     slim_run(photo_world / "nt", tmp_path / "models" / "captioner")
     index, pack, out = (str(tmp_path / name) for name in ("photos.index", "pack", "run"))
     matcher = ["--matcher", str(photo_world / "find"), "--captioner", "bundled:captioner", "--no-progress"]
@@ -85,7 +85,7 @@ def test_a_pack_with_other_words_or_features_is_rejected(
 
 def test_a_matcher_learns_more(photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same three commands, from the package's own matcher (a stand-in), with another recipe of the same model."""
-    monkeypatch.setattr(bundled, "MODELS", tmp_path / "models")
+    use_models(tmp_path / "models", monkeypatch)
     slim_run(photo_world / "find", tmp_path / "models" / "matcher")
     start, pack, out = "bundled:matcher", str(tmp_path / "pack"), str(tmp_path / "run")
     photos = str(photo_world / "photos")
