@@ -29,7 +29,7 @@ NOT_RUN = {
     "evaluate --cxc": "names an option; needs the ratings of Crisscrossed Captions",
     "evaluate RUN --data PACK --cxc sits_test.csv": "needs Crisscrossed Captions; tests/evaluation/test_retrieval.py",
     "extract JUDGED --backbone pp-lcnet-v2 --kind grid --name pp-grid --precision bfloat16": "needs PP-LCNetV2's "
-    "weights; tests/features/test_pp_lcnet.py extracts with random ones",
+    "weights; tests/features/test_pp_lcnet.py tests the backbone",
     "train photo-matcher --data JUDGED --out JUDGE --features pp-3x3 --set seed=7 train.model.text=gru "
     "train.model.start= train.model.text_width=300 train.model.feed_forward=512 train.optimiser.lr=1e-3 "
     "train.optimiser.scaled= train.precision=bfloat16 train.epochs=10 train.sampling.batch=512 "
