@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from tellapart.core.errors import InputError
-from tellapart.features.backbones import BACKBONES, load_backbone, short_name, tokens_to_map
+from tellapart.features.backbones import BACKBONES, load_backbone, short_name
+from tellapart.features.token_maps import tokens_to_map
 
 
 def test_lite0_gives_map_and_vector_from_bytes() -> None:

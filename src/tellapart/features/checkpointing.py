@@ -12,9 +12,10 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
 from tellapart.core.errors import InputError
-from tellapart.features.backbones import Backbone, TimmFeatures, TokensToMap
+from tellapart.features.backbones import Backbone
 from tellapart.features.efficientnet import EfficientNetLite
 from tellapart.features.pp_lcnet import PPLCNetV2
+from tellapart.features.token_maps import TimmFeatures, TokensToMap
 
 
 class Checkpointed(nn.Sequential):
