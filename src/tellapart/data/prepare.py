@@ -79,13 +79,9 @@ def prepare_pack(
         nouns, entities = False, "none" if entities == "auto" else entities
     samples = _samples(named, stream, options) if format == "auto" else None
     if stream:
-        if samples is None:
-            raise InputError(
-                f"`stream` reads shards (tar, parquet, arrow), a table (CSV, TSV, JSONL) and hf:NAME; {named} is none."
-            )
-        shares = parse_shares(split or SPLIT)
-        splits_by = partial(hashed_split, shares=shares, seed=seed)
-        return stream_pack(samples, named, out, rules=rules, vocabulary=vocabulary, split=splits_by, side=store_side)
+        splits_by = partial(hashed_split, shares=parse_shares(split or SPLIT), seed=seed)
+        given = _streamable(samples, named)
+        return stream_pack(given, named, out, rules=rules, vocabulary=vocabulary, split=splits_by, side=store_side)
     if samples is not None:
         source = unpack(samples, named, beside)
     form = recognise(source, readers) if format == "auto" else format
@@ -98,15 +94,8 @@ def prepare_pack(
         add_corpus(Path(corpus), options.encoding, read, splits[1])
     shown = progress and len(read.images) > 0
     with progress_bar(len(read.images), "checking images", enabled=shown) as advance:
-        assembled = assemble(
-            read,
-            rules,
-            splits=splits,
-            check=check,
-            keep_uncaptioned=options.keep_uncaptioned,
-            advance=advance,
-            vocabulary=vocabulary,
-        )
+        kept = options.keep_uncaptioned
+        assembled = assemble(read, rules, splits, check, kept, advance=advance, vocabulary=vocabulary)
 
     folder = source if source.is_dir() else source.parent
     detected = read_extra_detections(detections, options.encoding, folder, assembled)
@@ -130,6 +119,14 @@ def prepare_pack(
     if store_side:
         store_pixels(pack, store_side, progress=progress)
     return pack
+
+
+def _streamable(samples: Iterator[Sample] | None, source: str) -> Iterator[Sample]:
+    if samples is None:
+        raise InputError(
+            f"`stream` reads shards (tar, parquet, arrow), a table (CSV, TSV, JSONL) and hf:NAME; {source} is none."
+        )
+    return samples
 
 
 def _samples(source: str, stream: bool, options: ReaderOptions) -> Iterator[Sample] | None:
