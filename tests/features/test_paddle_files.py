@@ -43,8 +43,10 @@ def test_messages_are_read_as_they_were_written(fields: list[tuple[int, int | by
 
 @given(st.binary(max_size=60))
 def test_arbitrary_bytes_give_fields_or_a_value_error(data: bytes) -> None:
+    found: dict[int, list[int | bytes]] = {}
     with suppress(ValueError):
-        message(data)
+        found = message(data)
+    assert all(number >= 0 and values for number, values in found.items())
 
 
 DESCRIBED = tensor_description((2,))
