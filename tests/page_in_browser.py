@@ -123,6 +123,8 @@ class Page:
         screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
         self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
         self.browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": phone})
+        # A window without focus, as some desktops open it, has no focus events.
+        self.browser.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
         features = [
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
             {"name": "prefers-reduced-motion", "value": "reduce" if still else "no-preference"},
