@@ -15,8 +15,8 @@ PAPER = "Ours; which decoder the bundled captioner has"
 
 
 def _recipe(name: str, about: str, model: Any) -> Recipe:
-    stage = replace(WORDS, model=model, schedule=Schedule("cosine", warmup_steps=300), epochs=4, evaluate_every=2)
-    return Recipe(name, PAPER, f"{about} over grid cells, by likelihood for four epochs.", (stage,), features="grid")
+    stage = replace(WORDS, model=model, schedule=Schedule("cosine", warmup_steps=300), epochs=2, evaluate_every=2)
+    return Recipe(name, PAPER, f"{about} over grid cells, by likelihood for two epochs.", (stage,), features="grid")
 
 
 RECIPES = (

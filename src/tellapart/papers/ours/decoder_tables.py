@@ -23,7 +23,7 @@ DECODERS = Table(
         Claim("The transformer has a higher CIDEr than AdaptiveAttention.", (Greater(TRANSFORMER, ADAPTIVE, "CIDEr"),)),
     ),
     seeds=2,
-    notes=("Values in percent; beam of 3. Four epochs by likelihood, the same batches and schedule for all three.",),
+    notes=("Values in percent; beam of 3. Two epochs by likelihood, the same batches and schedule for all three.",),
     pack_names=("coco",),
 )
 
