@@ -22,7 +22,7 @@ from tellapart.reproduce.cache import Cache, recipe_hash
 from tellapart.reproduce.measurement import Measurement
 from tellapart.reproduce.plan import plan
 from tellapart.reproduce.row_recipes import shortened
-from tellapart.reproduce.run_job import add_run
+from tellapart.reproduce.run_job import add_run, hardware
 from tellapart.reproduce.runner import run_plan, run_tables
 from tellapart.reproduce.settings import ReproduceSettings
 from tellapart.reproduce.table import RSUM, Table
@@ -284,3 +284,31 @@ def test_shortening_keeps_proportions(pack: Path) -> None:
     assert (recipe.stages[0].epochs, recipe.stages[0].schedule.every) == (15, 8)
     shortest = shortened(override(small_recipe("vse++"), ["base.epochs=3"]), 1 / 30, Pack(pack))
     assert shortest.stages[0].epochs == 1 and shortest.stages[0].sampling.steps == 1
+
+
+def test_a_recipe_that_never_ran_takes_the_median_rate(pack: Path, tmp_path: Path) -> None:
+    """One slow recipe does not keep all others from starting."""
+    rows = [small_row(name, "convse++", (f"heads.epochs={epochs}",)) for name, epochs in (("a", 2), ("b", 3), ("c", 4))]
+    jobs = plan([replace(TABLE, rows=tuple(rows))], ReproduceSettings(pack, tmp_path, share=1.0)).jobs
+    fast, slow, new = (
+        replace(job, recipe=replace(job.recipe, name=name))
+        for job, name in zip((job for job in jobs if job.measures), ("fast", "slow", "new"))
+    )
+    clock = Clock(None)
+    assert clock.expected(new) == 0.0
+    for job, rate in ((fast, 1.0), (replace(fast, recipe=replace(fast.recipe, name="usual")), 2.0), (slow, 50.0)):
+        clock.record(job, rate * job.size)
+    assert clock.expected(new) == 2.0 * new.size
+    assert clock.expected(slow) == 50.0 * slow.size
+
+
+def test_tf32_is_used_and_said(pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NVIDIA_TF32_OVERRIDE", raising=False)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "GPU")
+    run_tables([TABLE.only(("VSE++",))], ReproduceSettings(pack, tmp_path, share=SHARE))
+    assert hardware("cuda") == "GPU"
+    try:
+        run_tables([TABLE.only(("VSE++",))], ReproduceSettings(pack, tmp_path / "again", share=SHARE, tf32=True))
+        assert torch.backends.cuda.matmul.allow_tf32 and hardware("cuda") == "GPU, TF32"
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False

@@ -17,7 +17,7 @@ from tellapart.core.files import write_json
 from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
-from tellapart.inference.captioning import load_captioner
+from tellapart.inference.loading import load_captioner
 from tellapart.inference.pack_captions import look_alikes_by
 from tellapart.report.look_alike_sheet import Shown, look_alike_groups, write_look_alike_sheet
 

@@ -54,6 +54,8 @@ class ReproduceOptions:
     replay: bool = False
     """Record training steps as CUDA graphs and replay them. Faster for models so small that the GPU waits for
     Python."""
+    tf32: bool = False
+    """Round factors of float32 matrix products to TF32 on a GPU that can: faster, and results say so."""
     compile: bool = False
     """Compile the backbone of rows that are trained end to end."""
     pixels: str = "auto"
@@ -85,6 +87,7 @@ def reproduce(options: ReproduceOptions) -> list[Filled]:
         order=options.order,
         resident=options.resident,
         replay=options.replay,
+        tf32=options.tf32,
         compile=options.compile,
         pixels=options.pixels,
         keep=True,

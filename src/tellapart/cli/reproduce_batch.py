@@ -49,6 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
         compile=chosen.compile,
         pixels=chosen.pixels,
         keep=chosen.keep,
+        tf32=chosen.tf32,
     )
     if chosen.plan:
         planned = plan(tables, settings)
@@ -95,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--compile", action="store_true", help="compile backbones that learn")
     parser.add_argument("--pixels", default="auto", help="where images are kept: device, stream or auto")
     parser.add_argument("--share-gpu", action="store_true", help="let jobs compute at the same time (NVIDIA's MPS)")
+    parser.add_argument("--tf32", action="store_true", help="round factors of matrix products to TF32, which is faster")
     parser.add_argument("--keep", action="store_true", help="keep run folders with their weights")
     return parser
 

@@ -72,7 +72,7 @@ def sample_photos(names: Sequence[str]) -> list[Path]:
 
 def sample_captions(photos: Sequence[Path], captioner: str = "bundled:captioner") -> list[Caption]:
     """The likeliest caption of each photo, as `tellapart caption` generates it."""
-    from tellapart.inference.captioning import load_captioner
+    from tellapart.inference.loading import load_captioner
 
     return load_captioner(captioner, "cpu").caption(photos)
 

@@ -58,7 +58,7 @@ def _hardware(filled: Filled) -> str:
     runs = [result for results in filled.results.values() for result in results]
     if not runs:
         return "Nothing has been run."
-    devices = ", ".join(sorted({run.device for run in runs}))
+    devices = " and ".join(sorted({run.device for run in runs}))
     shortest, longest = min(run.seconds for run in runs), max(run.seconds for run in runs)
     return f"Trained on {devices}, several runs at once; {shortest:.0f} to {longest:.0f} s per run."
 

@@ -42,6 +42,8 @@ class ReproduceSettings:
     """Record training steps as CUDA graphs and replay them."""
     compile: bool = False
     """Compile the backbone of rows that are trained end to end."""
+    tf32: bool = False
+    """Round factors of float32 matrix products to TF32 on a GPU that can: several times as fast, and results say so."""
     pixels: str = "auto"
     """Where the images of such rows are kept: device, stream (decoded for every batch), or auto."""
     keep: bool = False

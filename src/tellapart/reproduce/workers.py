@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from statistics import median
 
 from tellapart.core.errors import InputError
 from tellapart.reproduce.jobs import Job
@@ -53,9 +54,9 @@ class Clock:
         self.spent[job.recipe.name] = before + seconds, size + job.size
 
     def expected(self, job: Job) -> float:
-        """Seconds that a job is expected to take."""
+        """Seconds that a job is expected to take: at the rate of its recipe, or the median of the others."""
         rates = {name: seconds / size for name, (seconds, size) in self.spent.items() if size}
-        return rates.get(job.recipe.name, max(rates.values(), default=0.0)) * job.size
+        return rates.get(job.recipe.name, median(rates.values()) if rates else 0.0) * job.size
 
     def allows(self, job: Job) -> bool:
         """Whether a job is expected to end in time."""

@@ -30,7 +30,8 @@ NOTES = (
     "is among all 5,000 images, as in the paper; the last column is the mean of five folds of 1,000.",
     "Training is shorter than the paper's: 5 + 2 epochs in batches of 256 at 5e-4 after a warm-up of 500 steps (paper: "
     "30 + 30, 128, 2e-4), 13,600 steps instead of 265,000. Lambda's learning rate is 0.0125 (paper: 0.005), larger by "
-    "the factor of the learning rate. Bounds are the paper's for COCO; they were not searched again.",
+    "the factor of the learning rate. Bounds are the paper's for COCO, but for eta = 0.25: that of Figure 3 with the "
+    "highest R@sum on validation here.",
     "With the triplet loss, L_rec is summed over the batch like the hinges; the paper adds its mean.",
     "Learned: words of 300 that learn from the start and linear heads, instead of frozen GloVe vectors and two layers. "
     "CxC's ratings are of Karpathy's test images, which are not used here.",
@@ -53,6 +54,8 @@ def _triplet(name: str, recipe: str, joining: str = "") -> Row:
 
 
 CONSTRAINT, LATENT_DUAL = "BL + LTD, constraint", "BL + LTD, dual"
+LOOSER = f"{CONSTRAINT}, eta = 0.25"
+"""The bound of Figure 3 that is best on validation here."""
 
 
 def better(text: str, first: str, *others: str) -> Claim:
@@ -96,6 +99,7 @@ TABLE = Table(
         _coco_row(LATENT_DUAL, "ltd-baseline-ltd-dual", paper=TABLE1),
         _coco_row("BL + LTD, dual, beta = 5", "ltd-baseline-ltd-dual", "weight=5"),
         _coco_row(CONSTRAINT, "ltd-baseline-ltd", "bound=0.15", TABLE1),
+        _coco_row(LOOSER, "ltd-baseline-ltd", "bound=0.25"),
         _triplet("BL", "ltd-triplet"),
         _triplet(LATENT_DUAL, "ltd-triplet-ltd-dual"),
         _triplet(CONSTRAINT, "ltd-triplet-ltd", "bound=0.2"),
@@ -117,6 +121,8 @@ TABLE = Table(
             (Within(LATENT_DUAL, "BL", "R@sum", 5.0),),
         ),
         better("Section 5.3: as a constraint, LTD is better than as a dual loss.", CONSTRAINT, LATENT_DUAL),
+        better("With the bound that is best on validation, the constraint beats the baseline.", LOOSER, "BL"),
+        better("With that bound, the constraint beats the dual loss.", LOOSER, LATENT_DUAL),
         Claim(
             "Section 5.2: ITD as a dual loss does not help (here: less than 5 of R@sum).",
             (Within("BL + ITD, dual", "BL", "R@sum", 5.0),),
