@@ -137,6 +137,30 @@ def test_a_gain_is_judged_by_the_size_of_the_papers(gap: tuple[float, ...], gain
     assert ("paper" in judged.checks[0].text) == (gain is not None)
 
 
+@pytest.mark.parametrize(
+    ("column", "gap", "by", "verdict", "said"),
+    [
+        ("R@sum", (-1.0, 1.0, 0.0), 0.0, NOT_HELD, True),  # surely below 5
+        ("R@sum", (-4.0, 4.0, 0.0), 0.0, UNDECIDED, False),  # the interval reaches beyond 5
+        ("R@sum", (1.0, 1.2, 0.8), 0.0, HELD, False),  # small, but surely a gain
+        ("R@sum", (-9.0, -9.1, -9.2), 0.0, NOT_HELD, False),  # a loss, whatever the limit
+        ("R@sum", (-1.0, 1.0, 0.0), -1.0, UNDECIDED, False),  # such a claim has a limit of its own
+        ("CIDEr", (-1.0, 1.0, 0.0), 0.0, UNDECIDED, False),  # 2.5 is more than 2
+        ("CIDEr", (-0.5, 0.5, 0.0), 0.0, NOT_HELD, True),
+        ("top-1", (-0.5, 0.5, 0.0), 0.0, UNDECIDED, False),
+    ],
+)
+def test_without_a_number_of_the_paper_a_little_gain_is_none(
+    column: str, gap: tuple[float, ...], by: float, verdict: str, said: bool
+) -> None:
+    cells = {("a", column): Cell(dict(enumerate(gap))), ("b", column): Cell({0: 0.0, 1: 0.0, 2: 0.0})}
+    judged = check_claim(Claim("", (Greater("a", "b", column, by),)), cells)
+    assert judged.verdict == verdict
+    assert ("is none" in judged.checks[0].text) == said
+    published = check_claim(Claim("", (Greater("a", "b", column),)), cells, lambda check: 100.0)
+    assert "is none" not in published.checks[0].text
+
+
 def test_a_row_near_the_ceiling_has_no_room_for_the_papers_gain() -> None:
     cells = {("a", "c"): Cell({0: 99.9, 1: 99.7, 2: 99.8}), ("b", "c"): Cell({0: 99.8, 1: 99.8, 2: 99.8})}
     judged = check_claim(Claim("", (Greater("a", "b", "c"),)), cells, lambda check: 9.0)

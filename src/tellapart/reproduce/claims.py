@@ -19,6 +19,9 @@ ENOUGH_SEEDS = 5
 """Student's factor is 1.4 times the normal one with five seeds, 2.2 times with three."""
 SHARE_OF_GAIN = 0.5
 """A gain that is surely below this share of the paper's does not replicate it: such a check is not held."""
+LITTLE = {"R@sum": 5.0, "CIDEr": 2.0, "C": 2.0, "B-4": 1.0}
+"""By column, the limit below which the tables call a difference little. Where the paper gives no numbers, a gain that
+is surely below it is none: such a check is not held."""
 PERCENT = 100.0
 Cells = Mapping[tuple[str, str], Cell]
 """By (row, column)."""
@@ -90,16 +93,30 @@ def _check(check: Check, cells: Cells, gain: float | None) -> CheckResult:
         return CheckResult(text, UNDECIDED, None, _why_absent(names, cells))
     if compared:
         estimate = difference(*found)
-        gain = None if gain is None or _no_room(found[1], gain) else gain
+        least = _least_gain(check, gain, found[1])
     else:
         estimate = spread(found[0]) if isinstance(check, SpreadBelow) else against_bound(found[0])
-    verdict = _verdict(check, estimate.low, estimate.high, gain)
-    return CheckResult(text, verdict, estimate, _why_open(check, estimate, gain) if verdict == UNDECIDED else "")
+        least = None
+    verdict = _verdict(check, estimate.low, estimate.high, least)
+    if gain is None and verdict == NOT_HELD != _verdict(check, estimate.low, estimate.high, None):
+        text += f" (below {least:g} is none)"
+    return CheckResult(text, verdict, estimate, _why_open(check, estimate, least) if verdict == UNDECIDED else "")
 
 
-def _verdict(check: Check, low: float, high: float, gain: float | None) -> str:
-    """The verdict for an interval. A difference below half of the paper's is none worth claiming, even above 0."""
-    if isinstance(check, Greater) and gain is not None and low <= check.by and high < SHARE_OF_GAIN * gain:
+def _least_gain(check: Check, gain: float | None, worse: Cell) -> float | None:
+    """The smallest gain worth claiming, if there is one."""
+    if gain is not None:
+        return None if _no_room(worse, gain) else SHARE_OF_GAIN * gain
+    return _little(check)
+
+
+def _little(check: Check) -> float | None:
+    return LITTLE.get(check.column) if isinstance(check, Greater) and check.by == 0 else None
+
+
+def _verdict(check: Check, low: float, high: float, least: float | None) -> str:
+    """The verdict for an interval. A difference below the smallest gain worth claiming is none, even above 0."""
+    if isinstance(check, Greater) and least is not None and low <= check.by and high < least:
         return NOT_HELD
     if isinstance(check, Within):
         return _inside(low, high, check.limit)
@@ -119,13 +136,13 @@ def _why_absent(names: tuple[Rows, ...], cells: Cells) -> str:
     return NOT_MEASURED if all(row in run for rows in names for row in as_rows(rows)) else NOT_RUN
 
 
-def _why_open(check: Check, estimate: Estimate, gain: float | None) -> str:
+def _why_open(check: Check, estimate: Estimate, least: float | None) -> str:
     """Too few seeds where more of them could decide: without any difference between seeds, the check is decided."""
     if math.isnan(estimate.low):
         return FEW_SEEDS
     if estimate.seeds >= ENOUGH_SEEDS:
         return SPANS
-    return SPANS if estimate.images and _verdict(check, *estimate.images, gain) == UNDECIDED else FEW_SEEDS
+    return SPANS if estimate.images and _verdict(check, *estimate.images, least) == UNDECIDED else FEW_SEEDS
 
 
 def _side(low: float, high: float, bound: float) -> str:
