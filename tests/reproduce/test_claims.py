@@ -144,7 +144,7 @@ def test_a_gain_is_judged_by_the_size_of_the_papers(gap: tuple[float, ...], gain
         ("R@sum", (-4.0, 4.0, 0.0), 0.0, UNDECIDED, False),  # the interval reaches beyond 5
         ("R@sum", (1.0, 1.2, 0.8), 0.0, HELD, False),  # small, but surely a gain
         ("R@sum", (-9.0, -9.1, -9.2), 0.0, NOT_HELD, False),  # a loss, whatever the limit
-        ("R@sum", (-1.0, 1.0, 0.0), -1.0, UNDECIDED, False),  # such a claim has a limit of its own
+        ("R@sum", (-1.0, 1.0, 0.0), -1.0, UNDECIDED, False),  # such a claim names a limit
         ("CIDEr", (-1.0, 1.0, 0.0), 0.0, UNDECIDED, False),  # 2.5 is more than 2
         ("CIDEr", (-0.5, 0.5, 0.0), 0.0, NOT_HELD, True),
         ("top-1", (-0.5, 0.5, 0.0), 0.0, UNDECIDED, False),

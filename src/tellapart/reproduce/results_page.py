@@ -21,10 +21,10 @@ marked "here" are ours, with 95% intervals. The paper's are below them, on the p
 A claim is held or not held if the whole interval of the difference is on one side. It is also not held if the interval
 includes 0 but not half of the paper's own gain, which the check then names: what is left of the gain, if anything, is
 too small to replicate it. Where the paper has no number, 5 of R@sum, 2 of CIDEr and 1 of BLEU-4 take the place of that
-half: the tables call such differences little. Otherwise it is undecided. Every check names its method. *Paired seeds*: the difference of
-two rows, seed by seed. *Two-level bootstrap*: over test images, the same for both rows, and over seeds. *Paired t*:
-over seeds only, where the values of single images are not stored. *Welch t*: rows with different seeds, as if
-independent. `reproduce/comparisons.py` has the formulas.
+half, since the tables call such differences little. Otherwise it is undecided. Every check names its method. *Paired
+seeds*: the difference of two rows, seed by seed. *Two-level bootstrap*: over test images, the same for both rows, and
+over seeds. *Paired t*: over seeds only, where the values of single images are not stored. *Welch t*: rows with
+different seeds, as if independent. `reproduce/comparisons.py` has the formulas.
 
 PACK in the commands is Flickr8k with its public split: `tellapart prepare FLICKR8K --out PACK`, then
 `tellapart extract PACK --kind vector,grid,regions` and `tellapart annotate PACK --sentence-targets minilm --objects`.
