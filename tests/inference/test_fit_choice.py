@@ -63,7 +63,7 @@ def test_outcomes_by_hand() -> None:
     """The second caption names a sofa that no reference has; "red" is unnamed, too."""
     found = Candidates([["a dog", "a red sofa"]], [["a dog"]], np.ones((1, 2), bool), np.zeros((1, 2)),
                        np.full((1, 2), 3), np.zeros((1, 2, 2)), 1)  # fmt: skip
-    outcomes = outcomes_of(found, [["a dog", "the dogs"]], np.asarray([[True, False]]))
+    outcomes = outcomes_of(found.texts, [["a dog", "the dogs"]], np.asarray([[True, False]]))
     assert outcomes.wrong_object.tolist() == [[0, 1]] and outcomes.unnamed.tolist() == [[0, 2]]
     assert outcomes.right.tolist() == [[1, 0]] and outcomes.cider.shape == (1, 2)
     assert means(outcomes, np.asarray([1])) == pytest.approx(

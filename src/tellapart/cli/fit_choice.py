@@ -91,7 +91,7 @@ def fit(options: ChoiceOptions) -> None:
     found = joined_candidates(list(_candidates(generator, chooser, batches, rows[:count], vectors)))
     judge = open_pack_matcher(options.judge, pack, options.judge_features)
     right = np.stack([judge.picks(rows, list(texts), similar).cpu().numpy() for texts in zip(*found.texts)], 1)
-    terms, outcomes = terms_of(found, evidence, vectors[:count]), outcomes_of(found, references, right)
+    terms, outcomes = terms_of(found, evidence, vectors[:count]), outcomes_of(found.texts, references, right)
     settings = {**evidence.settings, **fit_choice(terms, outcomes)}
     places = chosen(terms, settings)
     for name, where in (("plain", np.zeros(count, np.int64)), ("against", places)):

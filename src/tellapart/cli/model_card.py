@@ -107,7 +107,8 @@ def model_card(options: ModelCardOptions) -> dict[str, dict[str, float]]:
     confidences: dict[str, list[float]] = {}
     notes: list[str] = []
     if chooser is None:
-        systems["plain"] = plain_captions(generator, batches, rows[:count])
+        judge = open_judge(options.chooser, options.device) if generator.is_bundled else None
+        systems["plain"] = plain_captions(generator, batches, rows[:count], judge)
     else:
         systems["plain"], confidences["plain"] = plain_confidences(generator, chooser, batches, rows[:count])
         against = captions_against(generator, chooser, batches, rows, count)

@@ -11,10 +11,11 @@ from typing import Protocol
 import numpy as np
 
 from tellapart.inference.generated import GeneratedCaptions, new_words, with_confidence
-from tellapart.inference.judging import Judging, Surroundings
+from tellapart.inference.judging import Encodings, Judging, Surroundings
 from tellapart.inference.light.decoded import Captions
 from tellapart.inference.proposals import Proposals, join_proposals
 from tellapart.inference.telling_apart import Choice, choose, confusion, differing_words, guide
+from tellapart.inference.truest import TRUE_BEAM, evidence_for_plain, truest
 from tellapart.text.vocabulary import Vocabulary
 
 
@@ -24,6 +25,11 @@ class Searches(Protocol):
     @property
     def vocabulary(self) -> Vocabulary:
         """Its words."""
+        ...
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether the captioner is the one in the package, for which the evidence of words was fitted."""
         ...
 
     def plain(self) -> Captions:
@@ -75,8 +81,8 @@ class Proposed:
 
 def propose(searches: Searches, judge: Judging, around: Surroundings, beam: int) -> Proposed:
     """Captions to choose from: the plain ones, those of a free search, and those of a guided one."""
-    evidence, plain, vocabulary = judge.evidence, searches.plain(), searches.vocabulary
-    rows = np.arange(len(plain))
+    evidence, vocabulary, rows = judge.evidence, searches.vocabulary, np.arange(len(around.neighbours))
+    plain = plain_captions(searches, judge, around.own)
     free = searches.guided(rows, None, beam)
     listed = [vocabulary.decode(row) for row in free.tokens.tolist()]
     typical = [listed[first : first + beam] for first in range(0, len(listed), beam)]
@@ -85,6 +91,15 @@ def propose(searches: Searches, judge: Judging, around: Surroundings, beam: int)
         shares = confusion(judge, [vocabulary.decode(row) for row in plain.tokens.tolist()], around)
         parts.append(searches.guided(rows, guide(evidence, judge, around, vocabulary, shares), beam))
     return Proposed(plain, join_proposals(parts, len(rows), vocabulary), typical)
+
+
+def plain_captions(searches: Searches, judge: Judging, own: Encodings) -> Captions:
+    """The plain caption of each image: what it gets when it is not compared with others."""
+    evidence = evidence_for_plain(judge) if searches.is_bundled else None
+    if evidence is None:
+        return searches.plain()
+    found = searches.guided(np.arange(len(own)), None, TRUE_BEAM)
+    return truest(found, evidence, judge.image_vectors(own), searches.vocabulary)
 
 
 def _searched(

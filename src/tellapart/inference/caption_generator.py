@@ -12,7 +12,7 @@ from torch import Tensor
 from tellapart.core.errors import InputError, Step
 from tellapart.core.precision import fast_products
 from tellapart.core.protocols import Captioner
-from tellapart.core.types import Images, State
+from tellapart.core.types import Encoded, Images, State
 from tellapart.inference.apart import Searches, captions_apart
 from tellapart.inference.attention import attends
 from tellapart.inference.caption_settings import NEIGHBOURS
@@ -24,6 +24,7 @@ from tellapart.inference.generated import (
     GUIDED_BEAM,
     MAX_WORDS,
     GeneratedCaptions,
+    generated,
     new_words,
     with_confidence,
 )
@@ -31,9 +32,11 @@ from tellapart.inference.judge import Judge
 from tellapart.inference.judging import Surroundings
 from tellapart.inference.light.decoded import Captions
 from tellapart.inference.own_extractor import spec_of
+from tellapart.inference.truest import TRUE_BEAM, evidence_for_plain, truest
 from tellapart.models.captioners.r2m import R2MModel
 from tellapart.models.decoding import Constraints, Decoded, bad_endings, beams
 from tellapart.models.hub.chat import ChatCaptionerModel
+from tellapart.runs.bundled import MODELS
 from tellapart.runs.run import Run, open_run
 from tellapart.text.vocabulary import Vocabulary
 
@@ -67,10 +70,29 @@ class CaptionGenerator:
         """Most words of a caption."""
         return int(getattr(self.captioner, "most_words", MAX_WORDS))
 
+    @property
+    def is_bundled(self) -> bool:
+        """Whether this is the captioner in the package, for which the evidence of words was fitted."""
+        return self.run.folder == MODELS / "captioner"
+
     def generate(self, images: Images, beam: int = BEAM) -> GeneratedCaptions:
         """The likeliest caption of each image, by beam search."""
         best = self.plain(images, beam)
         return GeneratedCaptions(self._texts(best), as_arrays(best), best.log_probability.tolist())
+
+    def describe(self, images: Images, judge: Judge, vectors: Tensor, beam: int = 0) -> GeneratedCaptions:
+        """The plain caption of each image, with confidence where the judge was calibrated for it.
+
+        vectors: the judge's of the images [I, E]. beam: 0 for 5 where the judge chooses among them, else 3.
+        """
+        own, evidence = Encoded(vectors), evidence_for_plain(judge) if self.is_bundled else None
+        if evidence is None:
+            captions = self.generate(images, beam or BEAM)
+        else:
+            found = self.searches(images).guided(np.arange(len(images)), None, beam or TRUE_BEAM)
+            best = truest(found, evidence, judge.image_vectors(own), self.run.vocabulary)
+            captions = generated(best, self.run.vocabulary)
+        return with_confidence(captions, judge, own)
 
     def generate_distinctive(
         self, images: Images, among: Images, neighbours: Tensor, beam: int = DISTINCTIVE_BEAM, weight: float = 0.5
@@ -163,6 +185,10 @@ class _Searches:
     @property
     def vocabulary(self) -> Vocabulary:
         return self.generator.run.vocabulary
+
+    @property
+    def is_bundled(self) -> bool:
+        return self.generator.is_bundled
 
     def plain(self) -> Captions:
         return as_arrays(self.generator.plain(self.images, state=self.state))

@@ -25,7 +25,6 @@ from tellapart.inference.caption_generator import (
     CaptionGenerator,
     GeneratedCaptions,
     open_caption_generator,
-    with_confidence,
 )
 from tellapart.inference.caption_settings import CaptionSettings, MatcherOrRun, OtherImages
 from tellapart.inference.feature_extractor import FeatureExtractor
@@ -33,7 +32,7 @@ from tellapart.inference.feature_spec import serves
 from tellapart.inference.generated import caption_of
 from tellapart.inference.judge import Judge, open_judge
 from tellapart.inference.own_extractor import OwnExtractor
-from tellapart.runs.bundled import MODELS, is_bundled, run_name
+from tellapart.runs.bundled import is_bundled, run_name
 from tellapart.runs.own_processing import compiled, has_own_processor, prepared
 from tellapart.runs.run import Run
 
@@ -151,7 +150,7 @@ class PhotoCaptioner:
     @property
     def is_bundled(self) -> bool:
         """Whether this is the captioner in the package, whose confidence is calibrated."""
-        return self.generator.run.folder == MODELS / "captioner"
+        return self.generator.is_bundled
 
     @functools.cached_property
     def judge(self) -> Judge | None:
@@ -169,14 +168,13 @@ class PhotoCaptioner:
 
     def _likeliest(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[CaptionedBatch]:
         for extracted in self.extractor.extract(images, settings.batch_size):
-            captions = self._plain(extracted.images, settings.beam or BEAM) if extracted.places else None
+            captions = self._plain(extracted.images, settings.beam) if extracted.places else None
             yield CaptionedBatch(extracted.places, extracted.images, captions, extracted.faults)
 
     def _plain(self, images: Images, beam: int) -> GeneratedCaptions:
-        captions = self.generator.generate(images, beam)
         if self.judge is None or not serves(self.generator.spec, self.judge.spec):
-            return captions
-        return with_confidence(captions, self.judge, self.judge.encode_images(images))
+            return self.generator.generate(images, beam or BEAM)
+        return self.generator.describe(images, self.judge, self.judge.encode_images(images).vectors, beam)
 
     def _captions(
         self, batches: Iterable[CaptionedBatch], given: list[ImageInput], attention: bool

@@ -78,12 +78,13 @@ def terms_of(found: Candidates, evidence: WordEvidence, images: np.ndarray) -> T
     )
 
 
-def outcomes_of(found: Candidates, references: Sequence[Sequence[str]], right: np.ndarray) -> Outcomes:
-    """CIDEr, wrong objects and unnamed words by references, which are tokenised; right [I, K]: the judge's picks."""
+def outcomes_of(texts: Sequence[Sequence[str]], references: Sequence[Sequence[str]], right: np.ndarray) -> Outcomes:
+    """CIDEr, wrong objects and unnamed words of captions [I][K] by references, which are tokenised; right [I, K]: the
+    judge's picks."""
     dictionary = ConceptDictionary.coco()
     seen = [set().union(*(dictionary.of_sentence(one.split()) for one in group)) for group in references]
     columns: list[tuple[Sequence[float], ...]] = []
-    for captions in zip(*found.texts):
+    for captions in zip(*texts):
         lines = tokenize(list(captions))
         cider = evaluate(lines, references, ("CIDEr",), tokenized=True)["CIDEr"].each
         wrong = [not set(dictionary.of_sentence(line.split())) <= named for line, named in zip(lines, seen)]

@@ -161,15 +161,25 @@ def with_thresholds(evidence: WordEvidence, judge: Judge, strange: Examples) -> 
     return replace(evidence, settings={**evidence.settings, "sure": sure, "sure_against": against})
 
 
+def with_plain(evidence: WordEvidence, plain: Logistic) -> WordEvidence:
+    """With another calibration for plain captions; the threshold of "sure" moves with it."""
+    settings = {**evidence.settings, "sure": _moved(evidence.settings["sure"], evidence.plain, plain)}
+    return replace(evidence, plain=plain, settings=settings)
+
+
 def with_against(evidence: WordEvidence, against: Logistic) -> WordEvidence:
-    """With another calibration for captions chosen against look-alikes; its threshold of "sure" moves with it, so that
-    it stays at the same confidence before calibration."""
-    threshold, before = evidence.settings["sure_against"], evidence.against or evidence.plain
+    """With another calibration for captions chosen against look-alikes; the threshold of "sure" moves with it."""
+    before = evidence.against or evidence.plain
+    settings = {**evidence.settings, "sure_against": _moved(evidence.settings["sure_against"], before, against)}
+    return replace(evidence, against=against, settings=settings)
+
+
+def _moved(threshold: float, before: Logistic | None, after: Logistic) -> float:
+    """A threshold that stays at the same confidence before calibration, in whole percent, at least LEAST_SURE."""
     odds = log_odds([threshold])
     if before is not None and before.weights[0] > 0:
         odds = (odds - before.bias) / before.weights[0]
-    moved = math.ceil(round(100 * float(against(odds)[0]), 6)) / 100
-    return replace(evidence, against=against, settings={**evidence.settings, "sure_against": max(LEAST_SURE, moved)})
+    return max(LEAST_SURE, math.ceil(round(100 * float(after(odds)[0]), 6)) / 100)
 
 
 def _threshold(strange: Sequence[float]) -> float:

@@ -11,6 +11,7 @@ from tellapart.inference.confidence import calibrated, confidences
 from tellapart.inference.judging import Encodings, Judging
 from tellapart.inference.light.decoded import Captions
 from tellapart.text.function_words import content_words
+from tellapart.text.vocabulary import Vocabulary
 from tellapart.text.written import as_written
 
 MAX_WORDS = 20
@@ -39,6 +40,12 @@ class GeneratedCaptions:
     """Probability that each caption is true; None for models that it was not calibrated for."""
     sure: list[bool] | None = None
     """Whether the confidence reaches its threshold."""
+
+
+def generated(decoded: Captions, vocabulary: Vocabulary) -> GeneratedCaptions:
+    """Decoded captions with their texts."""
+    texts = [vocabulary.decode(row) for row in decoded.tokens.tolist()]
+    return GeneratedCaptions(texts, decoded, decoded.log_probability.tolist())
 
 
 def with_confidence(

@@ -12,7 +12,7 @@ from tellapart.core.types import Encoded, Images
 from tellapart.data.batches import Batches
 from tellapart.data.pack import Pack
 from tellapart.evaluation.chunks import chunks
-from tellapart.inference.caption_generator import BEAM, NEIGHBOURS, CaptionGenerator, with_confidence
+from tellapart.inference.caption_generator import NEIGHBOURS, CaptionGenerator
 from tellapart.inference.judge import Judge
 from tellapart.inference.judging import COMPARED, surroundings
 from tellapart.inference.neighbours import nearest
@@ -34,13 +34,18 @@ def batches_for(generator: CaptionGenerator, pack: Pack, device: torch.device | 
     return Batches(pack, store, (), torch.device(device))
 
 
+@torch.inference_mode()
 def plain_captions(
-    generator: CaptionGenerator, batches: Batches, image_rows: np.ndarray, beam: int = BEAM
+    generator: CaptionGenerator, batches: Batches, image_rows: np.ndarray, judge: Judge | None = None
 ) -> list[str]:
-    """The likeliest caption of each of these images, as `tellapart caption` generates it."""
+    """The caption of each of these images, as `tellapart caption` generates it, which has a judge for the bundled
+    captioner; without one, the likeliest."""
     found: list[str] = []
     for images in _read(batches, image_rows):
-        found += generator.generate(images, beam).texts
+        if judge is None:
+            found += generator.generate(images).texts
+        else:
+            found += generator.describe(images, judge, judge.encode_images(images).vectors).texts
     return found
 
 
@@ -52,7 +57,7 @@ def plain_confidences(
     texts: list[str] = []
     confidences: list[float] = []
     for images in _read(batches, image_rows):
-        found = with_confidence(generator.generate(images), judge, judge.encode_images(images))
+        found = generator.describe(images, judge, judge.encode_images(images).vectors)
         texts += found.texts
         confidences += found.confidence or []
     return texts, confidences

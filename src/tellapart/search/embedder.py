@@ -13,7 +13,7 @@ from tellapart.core.types import Encoded, Images
 from tellapart.images.sources import ImageInput
 from tellapart.inference.attention import attention_of_caption, pointing_attention
 from tellapart.inference.caption_attention import CaptionAttention
-from tellapart.inference.caption_generator import BEAM, CaptionGenerator, GeneratedCaptions, with_confidence
+from tellapart.inference.caption_generator import BEAM, CaptionGenerator, GeneratedCaptions
 from tellapart.inference.captioning import PhotoCaptioner
 from tellapart.inference.feature_extractor import Extracted
 from tellapart.inference.feature_spec import serves
@@ -29,7 +29,7 @@ class Embedder:
     features of the captioner serve the matcher."""
 
     def __init__(
-        self, matcher: PhotoMatcher, captioner: PhotoCaptioner | None = None, beam: int = BEAM, *, batch: int = BATCH
+        self, matcher: PhotoMatcher, captioner: PhotoCaptioner | None = None, beam: int = 0, *, batch: int = BATCH
     ) -> None:
         self.matcher, self.captioner, self.beam, self.batch = matcher, captioner, beam, batch
         self.width, self.fingerprint = matcher.width, matcher.fingerprint
@@ -102,7 +102,7 @@ class Embedder:
             if extracted.places:
                 assert self.generator is not None
                 with torch.inference_mode():
-                    texts = self.generator.generate(extracted.images, self.beam).texts
+                    texts = self.generator.generate(extracted.images, self.beam or BEAM).texts
                 captions |= dict(zip(extracted.places, texts))
         return captions, faults
 
@@ -168,10 +168,9 @@ class Embedder:
     def describe(self, images: Images, vectors: np.ndarray) -> GeneratedCaptions:
         """Captions of the captioner's features, with confidence where the matcher was calibrated for it."""
         assert self.generator is not None
-        captions = self.generator.generate(images, self.beam)
         if self.judge is None:
-            return captions
-        return with_confidence(captions, self.judge, Encoded(torch.from_numpy(vectors).to(self.judge.device)))
+            return self.generator.generate(images, self.beam or BEAM)
+        return self.generator.describe(images, self.judge, torch.from_numpy(vectors).to(self.judge.device), self.beam)
 
 
 def _of_both(one: Extracted, other: Extracted) -> tuple[Extracted, Extracted]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tellapart.images.sources import ImageInput
 from tellapart.inference.caption_attention import CaptionAttention
-from tellapart.inference.generated import BEAM, GeneratedCaptions, with_confidence
+from tellapart.inference.generated import GeneratedCaptions
 from tellapart.inference.judging import Surroundings, Vectors
 from tellapart.inference.light.captioning import LightCaptioner
 from tellapart.inference.light.matching import LightMatcher
@@ -19,7 +19,7 @@ class LightEmbedder:
     """A matcher, and a captioner if captions are needed. The backbone reads a photo once for both."""
 
     def __init__(
-        self, matcher: LightMatcher, captioner: LightCaptioner | None = None, beam: int = BEAM, *, batch: int = BATCH
+        self, matcher: LightMatcher, captioner: LightCaptioner | None = None, beam: int = 0, *, batch: int = BATCH
     ) -> None:
         self.matcher, self.captioner, self.beam, self.batch = matcher, captioner, beam, batch
         self.width, self.fingerprint = matcher.width, matcher.fingerprint
@@ -70,8 +70,7 @@ class LightEmbedder:
     def describe(self, cells: np.ndarray, vectors: np.ndarray) -> GeneratedCaptions:
         """Captions of images, with confidence where the matcher was calibrated for it."""
         assert self.captioner is not None
-        captions = self.captioner.generate(cells, self.beam)
-        return with_confidence(captions, self.matcher, Vectors(vectors)) if self.captioner.is_bundled else captions
+        return self.captioner.describe(cells, self.matcher if self.captioner.is_bundled else None, vectors, self.beam)
 
     def describe_apart(
         self, cells: np.ndarray, vectors: np.ndarray, among: np.ndarray, neighbours: np.ndarray

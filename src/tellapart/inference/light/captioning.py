@@ -15,15 +15,16 @@ from tellapart.inference.apart import captions_apart
 from tellapart.inference.caption import Caption
 from tellapart.inference.caption_attention import CaptionAttention, attention_of_words
 from tellapart.inference.caption_settings import NEIGHBOURS, CaptionSettings, MatcherOrRun, OtherImages
-from tellapart.inference.generated import BEAM, GUIDED_BEAM, GeneratedCaptions, caption_of, with_confidence
+from tellapart.inference.generated import BEAM, GUIDED_BEAM, GeneratedCaptions, caption_of, generated, with_confidence
 from tellapart.inference.judging import Surroundings, Vectors
 from tellapart.inference.light.against import LightBatch, LightNeighbourhood
 from tellapart.inference.light.exported_run import ExportedRun, is_exported, open_exported
 from tellapart.inference.light.extractor import LightExtractor, cores
 from tellapart.inference.light.matching import LightMatcher
-from tellapart.inference.light.searches import ExportedSearches, likeliest
+from tellapart.inference.light.searches import ExportedSearches, likeliest, whole_beam
 from tellapart.inference.light.sessions import chosen_precision
 from tellapart.inference.light.steps import ExportedCaptioner
+from tellapart.inference.truest import TRUE_BEAM, evidence_for_plain, truest
 from tellapart.inference.word_regions import pointed
 from tellapart.runs.bundled import MODELS
 
@@ -136,14 +137,29 @@ class LightCaptioner:
     def generate(self, cells: np.ndarray, beam: int = BEAM) -> GeneratedCaptions:
         """The likeliest caption of each image [I, R, D], by beam search."""
         best = likeliest(self.captioner, self.run.vocabulary, cells, beam, self.workers or cores())
-        texts = [self.run.vocabulary.decode(row) for row in best.tokens.tolist()]
-        return GeneratedCaptions(texts, best, best.log_probability.tolist())
+        return generated(best, self.run.vocabulary)
+
+    def describe(
+        self, cells: np.ndarray, judge: LightMatcher | None, vectors: np.ndarray, beam: int = 0
+    ) -> GeneratedCaptions:
+        """The plain caption of each image [I, R, D], with confidence where the judge was calibrated for it.
+
+        vectors: the judge's of the images [I, E]. beam: 0 for 5 where the judge chooses among them, else 3.
+        """
+        evidence = evidence_for_plain(judge)
+        if evidence is None:
+            captions = self.generate(cells, beam or BEAM)
+        else:
+            vocabulary = self.run.vocabulary
+            found = whole_beam(self.captioner, vocabulary, cells, beam or TRUE_BEAM, self.workers or cores())
+            captions = generated(truest(found, evidence, vectors, vocabulary), vocabulary)
+        return captions if judge is None else with_confidence(captions, judge, Vectors(vectors))
 
     def generate_apart(
         self, cells: np.ndarray, judge: LightMatcher, around: Surroundings, beam: int = GUIDED_BEAM, weight: float = 0.5
     ) -> GeneratedCaptions:
         """True captions that tell each image apart from its neighbours, scored by a judge (see `telling_apart`)."""
-        searches = ExportedSearches(self.captioner, self.run.vocabulary, cells)
+        searches = ExportedSearches(self.captioner, self.run.vocabulary, cells, is_bundled=self.is_bundled)
         return captions_apart(searches, judge, around, beam or GUIDED_BEAM, weight)
 
     def attention_of(
@@ -159,14 +175,13 @@ class LightCaptioner:
 
     def _likeliest(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[LightBatch]:
         for extracted in self.extractor.extract(images, settings.batch_size):
-            captions = self._plain(extracted.cells, settings.beam or BEAM) if extracted.places else None
+            captions = self._plain(extracted.cells, settings.beam) if extracted.places else None
             yield LightBatch(extracted.places, captions, extracted.faults, cells=extracted.cells)
 
     def _plain(self, cells: np.ndarray, beam: int) -> GeneratedCaptions:
-        captions = self.generate(cells, beam)
         if self.judge is None:
-            return captions
-        return with_confidence(captions, self.judge, Vectors(self.judge.encode_features(cells)))
+            return self.generate(cells, beam or BEAM)
+        return self.describe(cells, self.judge, self.judge.encode_features(cells), beam)
 
     def _captions(
         self, batches: Iterable[LightBatch], given: list[ImageInput], attention: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -24,9 +24,14 @@ class ExportedSearches:
     """The captioner after it has read the cells [I, R, D] of some images."""
 
     def __init__(
-        self, captioner: ExportedCaptioner, vocabulary: Vocabulary, cells: np.ndarray, beam: int = BEAM
+        self,
+        captioner: ExportedCaptioner,
+        vocabulary: Vocabulary,
+        cells: np.ndarray,
+        beam: int = BEAM,
+        is_bundled: bool = False,
     ) -> None:
-        self.captioner, self._vocabulary, self.beam = captioner, vocabulary, beam
+        self.captioner, self._vocabulary, self.beam, self._is_bundled = captioner, vocabulary, beam, is_bundled
         self.endings = bad_endings(vocabulary)
         parts = (captioner.start(cells[first : first + START_AT_ONCE]) for first in range(0, len(cells), START_AT_ONCE))
         self.state = _stacked(parts, len(cells))
@@ -36,6 +41,11 @@ class ExportedSearches:
     def vocabulary(self) -> Vocabulary:
         """The captioner's words."""
         return self._vocabulary
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether the captioner is the one in the package."""
+        return self._is_bundled
 
     def plain(self, last: bool = False) -> Captions:
         """The likeliest caption of each image. last: no other search follows, so that what was read may be lost."""
@@ -66,11 +76,29 @@ class ExportedSearches:
 def likeliest(
     captioner: ExportedCaptioner, vocabulary: Vocabulary, cells: np.ndarray, beam: int, threads: int
 ) -> Captions:
-    """The likeliest caption of each image [I, R, D]. Threads share the images, since a graph uses one core per call."""
+    """The likeliest caption of each image [I, R, D]."""
 
     def search(some: np.ndarray) -> Captions:
         return ExportedSearches(captioner, vocabulary, some, beam).plain(last=True)
 
+    return _in_threads(search, captioner, cells, threads)
+
+
+def whole_beam(
+    captioner: ExportedCaptioner, vocabulary: Vocabulary, cells: np.ndarray, beam: int, threads: int
+) -> Captions:
+    """All captions of a beam of each image [I, R, D], without repeated pairs of words."""
+
+    def search(some: np.ndarray) -> Captions:
+        return ExportedSearches(captioner, vocabulary, some).guided(np.arange(len(some)), None, beam)
+
+    return _in_threads(search, captioner, cells, threads)
+
+
+def _in_threads(
+    search: Callable[[np.ndarray], Captions], captioner: ExportedCaptioner, cells: np.ndarray, threads: int
+) -> Captions:
+    """Threads share the images, since a graph uses one core per call."""
     threads = min(threads, len(cells) // IMAGES_PER_THREAD)
     if threads < 2:
         return search(cells)
