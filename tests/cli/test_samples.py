@@ -74,7 +74,7 @@ def test_the_demo_captions_photos_and_names_the_page(
 )
 def test_the_bundled_captioner_names_what_it_sees(photo: str, named: set[str]) -> None:
     (caption,) = samples.sample_captions(samples.sample_photos([photo]))
-    assert named & set(caption.text.split()), caption
+    assert named & set(caption.text.replace("'s", "").split()), caption
 
 
 @needs_weights

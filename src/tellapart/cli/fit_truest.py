@@ -105,7 +105,7 @@ def _beams(
     for some in chunks(rows, TOGETHER):
         images = batches.images(some)
         vectors = judge.image_vectors(judge.encode_images(images))
-        captions = generator.searches(images).guided(np.arange(len(some)), None, TRUE_BEAM)
+        captions = generator.searches(images).whole_beam(TRUE_BEAM)
         proposals = join_proposals([captions], len(some), generator.run.vocabulary)
         terms = plain_terms(proposals, evidence, vectors)
         parts.append(Beams(proposals.texts, proposals.log_probability, terms, vectors))

@@ -36,6 +36,10 @@ class Searches(Protocol):
         """The likeliest caption of each image."""
         ...
 
+    def whole_beam(self, beam: int) -> Captions:
+        """All captions of a beam of each image, without repeated pairs of words."""
+        ...
+
     def guided(self, rows: np.ndarray, preferred: np.ndarray | None, beam: int) -> Captions:
         """All captions of a beam of these images, without repeated pairs of words; preferred: a guide [rows, V]."""
         ...
@@ -98,7 +102,7 @@ def plain_captions(searches: Searches, judge: Judging, own: Encodings) -> Captio
     evidence = evidence_for_plain(judge) if searches.is_bundled else None
     if evidence is None:
         return searches.plain()
-    found = searches.guided(np.arange(len(own)), None, TRUE_BEAM)
+    found = searches.whole_beam(TRUE_BEAM)
     return truest(found, evidence, judge.image_vectors(own), searches.vocabulary)
 
 

@@ -89,7 +89,7 @@ class CaptionGenerator:
         if evidence is None:
             captions = self.generate(images, beam or BEAM)
         else:
-            found = self.searches(images).guided(np.arange(len(images)), None, beam or TRUE_BEAM)
+            found = self.searches(images).whole_beam(beam or TRUE_BEAM)
             best = truest(found, evidence, judge.image_vectors(own), self.run.vocabulary)
             captions = generated(best, self.run.vocabulary)
         return with_confidence(captions, judge, own)
@@ -147,18 +147,23 @@ class CaptionGenerator:
         """A beam of captions without repeated pairs of words, guided where `preferred` [I, V] is given."""
         if isinstance(self.captioner, ChatCaptionerModel):
             return self.captioner.own_beams(images, beam)
+        guide = None if preferred is None else torch.from_numpy(preferred).to(images.features.device)
+        with fast_products(images.features.device):
+            return self.whole_beam(images, state, beam, guide)
+
+    def whole_beam(self, images: Images, state: State, beam: int, guide: Tensor | None = None) -> Decoded:
+        """The same in the captioner's own precision."""
+        assert not isinstance(self.captioner, ChatCaptionerModel)
         constraints = replace(self.constraints, no_repeat=2)
-        device = images.features.device
-        with fast_products(device):
-            return beams(
-                self.captioner,
-                images,
-                beam,
-                max_words=self.max_words,
-                constraints=constraints,
-                guide=None if preferred is None else torch.from_numpy(preferred).to(device),
-                state=state,
-            )
+        return beams(
+            self.captioner,
+            images,
+            beam,
+            max_words=self.max_words,
+            constraints=constraints,
+            guide=guide,
+            state=state,
+        )
 
     def proposed(self, images: Images, beam: int) -> list[list[str]]:
         """All captions of a beam, without a guide."""
@@ -192,6 +197,9 @@ class _Searches:
 
     def plain(self) -> Captions:
         return as_arrays(self.generator.plain(self.images, state=self.state))
+
+    def whole_beam(self, beam: int) -> Captions:
+        return as_arrays(self.generator.whole_beam(self.images, self.state, beam))
 
     def guided(self, rows: np.ndarray, preferred: np.ndarray | None, beam: int) -> Captions:
         if preferred is not None and isinstance(self.generator.captioner, ChatCaptionerModel):

@@ -126,6 +126,14 @@ def test_captions_and_captions_apart_are_those_of_torch(
             assert [d.word for d in one.differences] == [d.word for d in other.differences]
 
 
+def test_the_plain_caption_is_the_same_with_and_without_others(
+    light: LightCaptioner, by_torch: captioning.PhotoCaptioner, squares: list[np.ndarray]
+) -> None:
+    for captioner in (light, by_torch):
+        plain, apart = captioner.caption(list(squares)), captioner.caption(list(squares), against=squares)
+        assert [one.text for one in plain] == [one.likeliest for one in apart]
+
+
 def test_int8_is_close(squares: list[np.ndarray]) -> None:
     exact = ta.load_matcher(device="cpu", precision="float32").encode_images(squares)
     rounded = ta.load_matcher(device="cpu", precision="int8").encode_images(squares)

@@ -57,6 +57,10 @@ class ExportedSearches:
             ]
         )
 
+    def whole_beam(self, beam: int) -> Captions:
+        """All captions of a beam of each image, without repeated pairs of words."""
+        return self.guided(np.arange(self.images), None, beam)
+
     def guided(self, rows: np.ndarray, preferred: np.ndarray | None, beam: int) -> Captions:
         """All captions of a beam of these images, without repeated pairs of words; preferred: a guide [rows, V]."""
         constraints = Constraints(no_repeat=2, bad_endings=self.endings)
@@ -90,7 +94,7 @@ def whole_beam(
     """All captions of a beam of each image [I, R, D], without repeated pairs of words."""
 
     def search(some: np.ndarray) -> Captions:
-        return ExportedSearches(captioner, vocabulary, some).guided(np.arange(len(some)), None, beam)
+        return ExportedSearches(captioner, vocabulary, some).whole_beam(beam)
 
     return _in_threads(search, captioner, cells, threads)
 
