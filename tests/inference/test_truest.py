@@ -70,7 +70,8 @@ def test_truth_leaves_out_what_the_image_does_not_show() -> None:
 
 
 @pytest.mark.parametrize(
-    ("term", "better", "worse"), [("rare", 0.5, 0.0), ("length", 6.0, 5.0), ("fluency", -1.0, -2.0), ("truth", -1.0, -2.0)]
+    ("term", "better", "worse"),
+    [("rare", 0.5, 0.0), ("length", 6.0, 5.0), ("fluency", -1.0, -2.0), ("truth", -1.0, -2.0)],
 )
 def test_more_of_every_term_is_better(term: str, better: float, worse: float) -> None:
     zeros = np.zeros((1, 2))

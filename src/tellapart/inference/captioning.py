@@ -85,7 +85,8 @@ class PhotoCaptioner:
         against: a folder, or images. Each caption then distinguishes its image from the most similar of these.
         neighbours: how many of them. weight: 0 for the likeliest caption, 1 for the most distinctive.
         matcher: scores how well a caption identifies its image; by default the captioner does.
-        attention: add the attention of each word. beam: captions considered; 0 for 3, or 10 with `against`.
+        attention: add the attention of each word. beam: captions considered; 0 for 5
+        (3 for other captioners than the bundled one), or 10 with `against`.
 
         >>> import numpy as np, tellapart as ta
         >>> captioner = ta.load_captioner()
