@@ -10,10 +10,14 @@ from PIL import Image
 from tellapart.cli.fit_choice import ChoiceOptions
 from tellapart.cli.fit_choice import fit as fit_choice
 from tellapart.cli.fit_evidence import FitOptions, fit
+from tellapart.cli.fit_truest import PlainOptions
+from tellapart.cli.fit_truest import fit as fit_truest
 from tellapart.core.errors import InputError
 from tellapart.inference.fit_choice import RANGES
 from tellapart.inference.fit_evidence import LEAST_COUNT
+from tellapart.inference.fit_truest import RANGES as PLAIN_RANGES
 from tellapart.inference.strange_images import SIDE, strange_images
+from tellapart.inference.truest import PREFIX
 from tellapart.inference.word_evidence import read_evidence
 from tellapart.runs.fingerprint import fingerprint
 
@@ -55,6 +59,28 @@ def test_weights_of_the_choice_are_fitted_from_a_pack(
     assert new.settings["sure"] == old.settings["sure"] and new.truth == old.truth and new.plain == old.plain
     with pytest.raises(InputError, match=r"cli\.fit_evidence"):
         fit_choice(replace(options, evidence=tmp_path / "none"))
+
+
+def test_weights_of_plain_captions_are_fitted_from_a_pack(
+    photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They join the settings of the evidence, and the confidence in plain captions is calibrated on them."""
+    monkeypatch.setattr("tellapart.inference.fit_evidence.LEAST_COUNT", 2)
+    captioner, matcher = str(photo_world / "aa"), str(photo_world / "find")
+    given = tmp_path / "given"
+    fit(FitOptions(photo_world / "pack", given, "train", captioner, matcher, strange=4, beam=3, against=0))
+    options = PlainOptions(photo_world / "pack", tmp_path / "fitted", given, "train", 6, captioner, matcher)
+    fit_truest(options)
+    old, new = (read_evidence(folder, fingerprint(photo_world / "find")) for folder in (given, tmp_path / "fitted"))
+    assert old is not None and new is not None
+    for name, (low, high) in PLAIN_RANGES.items():
+        assert PREFIX + name not in old.settings and low <= new.settings[PREFIX + name] <= high
+    assert {name: new.settings[name] for name in RANGES} == {name: old.settings[name] for name in RANGES}
+    assert new.truth == old.truth and new.against == old.against and new.plain != old.plain
+    printed = capsys.readouterr().out
+    assert "likeliest {" in printed and "chosen {" in printed
+    with pytest.raises(InputError, match=r"cli\.fit_evidence"):
+        fit_truest(replace(options, evidence=tmp_path / "none"))
 
 
 def test_strange_images_are_drawn_the_same_again() -> None:

@@ -6,6 +6,7 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
 from tellapart.data.sampling import draw_epoch
 from tellapart.data.write_pack import write_pack
+from tellapart.reproduce import run_job as run_job_module
 from tellapart.reproduce import workers
 from tellapart.reproduce.cache import Cache, recipe_hash
 from tellapart.reproduce.measurement import Measurement
@@ -29,6 +31,7 @@ from tellapart.reproduce.table import RSUM, Table
 from tellapart.reproduce.workers import Clock, Outcome, WorkerPool, work
 from tellapart.runs.overrides import override
 from tellapart.runs.recipe import Recipe
+from tellapart.runs.run import Run
 from tellapart.training.settings import TrainSettings
 from tellapart.training.train import train_recipe
 
@@ -305,10 +308,15 @@ def test_a_recipe_that_never_ran_takes_the_median_rate(pack: Path, tmp_path: Pat
 def test_tf32_is_used_and_said(pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NVIDIA_TF32_OVERRIDE", raising=False)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "GPU")
-    run_tables([TABLE.only(("VSE++",))], ReproduceSettings(pack, tmp_path, share=SHARE))
-    assert hardware("cuda") == "GPU"
-    try:
-        run_tables([TABLE.only(("VSE++",))], ReproduceSettings(pack, tmp_path / "again", share=SHARE, tf32=True))
-        assert torch.backends.cuda.matmul.allow_tf32 and hardware("cuda") == "GPU, TF32"
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = False
+    said: list[str] = []
+    original = run_job_module.train_recipe
+
+    def train(*arguments: Any) -> Run:
+        said.append(hardware("cuda"))
+        return original(*arguments)
+
+    monkeypatch.setattr(run_job_module, "train_recipe", train)
+    for name, tf32 in (("plain", False), ("rounded", True)):
+        run_tables([TABLE.only(("VSE++",))], ReproduceSettings(pack, tmp_path / name, share=SHARE, tf32=tf32))
+    assert said == ["GPU", "GPU, TF32"]
+    assert hardware("cuda") == "GPU", "what the caller had is restored"

@@ -34,7 +34,7 @@ class CaptionOptions:
     """A folder of other photos, or an index of them, which is faster. Choose a true caption that tells the photo apart
     from the most similar of them; where nothing does, the line says so."""
     weight: float = 0.5
-    """With --against: 0 for the likeliest caption, 1 for the most distinctive."""
+    """With --against: 0 for a likely and true caption, 1 for the most distinctive."""
     neighbours: int = NEIGHBOURS
     """With --against: how many of the most similar photos to compare with."""
     matcher: str | None = None

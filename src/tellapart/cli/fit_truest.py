@@ -1,5 +1,7 @@
 """`python -m tellapart.cli.fit_truest --data PACK --out FOLDER`: the weights by which plain captions are chosen.
 
+Only the bundled captioner's captions are chosen so, with the bundled matcher.
+
 The pack holds images that no model was trained on, with the features that the captioner reads. Run it after
 `python -m tellapart.cli.fit_evidence` and before `python -m tellapart.cli.fit_choice`, on the same images as the
 latter: the first ones of its split.
@@ -50,7 +52,7 @@ class PlainOptions:
     """Folder with the evidence of the matcher."""
     split: str = "val"
     """The split to fit on."""
-    images: int = 1500
+    images: int = 5000
     """How many of its first images to caption."""
     captioner: str = "bundled:captioner"
     """The captioner's run."""

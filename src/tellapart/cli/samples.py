@@ -49,10 +49,10 @@ OTHERS: dict[str, str] = {
 """Textures, images of instruments and writing: unlike the training images of a captioner."""
 
 ABOUT = (
-    "Captions that the bundled captioner generates for every photo in the wheel of scikit-image: the likeliest",
-    "caption of a beam search of width three, none selected or edited. The confidence is the estimated",
-    'probability that the caption is true; below a threshold, `caption` and the page say "not sure". Written by',
-    "`python -m tellapart.cli.samples --out docs/sample-captions.md`, which `make pages` runs.",
+    "Captions of every photo in the wheel of scikit-image as `tellapart caption` generates them, none selected or",
+    "edited by hand. The confidence is the estimated probability that the caption is true; below a threshold,",
+    '`caption` and the page say "not sure". Written by `python -m tellapart.cli.samples --out',
+    "docs/sample-captions.md`, which `make pages` runs.",
 )
 
 
@@ -71,7 +71,7 @@ def sample_photos(names: Sequence[str]) -> list[Path]:
 
 
 def sample_captions(photos: Sequence[Path], captioner: str = "bundled:captioner") -> list[Caption]:
-    """The likeliest caption of each photo, as `tellapart caption` generates it."""
+    """The caption of each photo, as `tellapart caption` generates it."""
     from tellapart.inference.loading import load_captioner
 
     return load_captioner(captioner, "cpu").caption(photos)

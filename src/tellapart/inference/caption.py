@@ -28,7 +28,8 @@ class Caption:
     image: str | None = None
     """Path of the image; None for an image that exists in memory only."""
     likeliest: str | None = None
-    """With `against`: the plain caption, which may be another one."""
+    """With `against`: the plain caption, which may be another one. With another matcher than the bundled one it is the
+    likeliest caption."""
     posterior: float | None = None
     """With `against`: p(image | caption) among the image and its neighbours, 0 … 1."""
     distinct: bool | None = None

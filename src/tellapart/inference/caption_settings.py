@@ -30,7 +30,7 @@ class CaptionSettings:
     neighbours: int = NEIGHBOURS
     """How many of them to compare with."""
     weight: float = 0.5
-    """0 for the likeliest caption, 1 for the most distinctive."""
+    """0 for a likely and true caption, 1 for the most distinctive."""
     matcher: MatcherOrRun | None = None
     """Scores how well a caption identifies its image. Default: the bundled matcher for the bundled captioner, otherwise
     the captioner itself."""

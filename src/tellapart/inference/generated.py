@@ -27,7 +27,7 @@ class GeneratedCaptions:
     log_probability: list[float]
     """ln p(caption | image)."""
     likeliest: list[str] | None = None
-    """The likeliest captions, if distinctive ones were generated."""
+    """The plain captions, if distinctive ones were generated."""
     posterior: list[float] | None = None
     """p(image | caption) among the image and its neighbours, 0 … 1."""
     distinct: list[bool] | None = None

@@ -20,8 +20,8 @@ ENOUGH_SEEDS = 5
 SHARE_OF_GAIN = 0.5
 """A gain that is surely below this share of the paper's does not replicate it: such a check is not held."""
 LITTLE = {"R@sum": 5.0, "CIDEr": 2.0, "C": 2.0, "B-4": 1.0}
-"""By column, the limit below which the tables call a difference little. Where the paper gives no numbers, a gain that
-is surely below it is none: such a check is not held."""
+"""By column, the limit below which the tables call a difference little. Where the paper gives no numbers, a check is
+not held if its interval includes 0 and ends below this limit."""
 PERCENT = 100.0
 Cells = Mapping[tuple[str, str], Cell]
 """By (row, column)."""

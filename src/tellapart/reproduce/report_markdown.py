@@ -58,9 +58,21 @@ def _hardware(filled: Filled) -> str:
     runs = [result for results in filled.results.values() for result in results]
     if not runs:
         return "Nothing has been run."
-    devices = " and ".join(sorted({run.device for run in runs}))
+    devices = _devices({run.device for run in runs})
     shortest, longest = min(run.seconds for run in runs), max(run.seconds for run in runs)
     return f"Trained on {devices}, several runs at once; {shortest:.0f} to {longest:.0f} s per run."
+
+
+def _devices(names: set[str]) -> str:
+    """
+    >>> _devices({"cpu", "GPU", "GPU, TF32"}), _devices({"GPU, TF32"})
+    ('GPU, partly with TF32 and cpu', 'GPU, TF32')
+    """
+    found = []
+    for name in sorted(names):
+        plain = name.removesuffix(", TF32")
+        found.append(f"{plain}, partly with TF32" if {plain, f"{plain}, TF32"} <= names else name)
+    return " and ".join(dict.fromkeys(found))
 
 
 def shown(estimate: Estimate | None, decimals: int) -> str:

@@ -25,9 +25,17 @@ from tellapart.training.train import train_recipe
 
 def run_job(job: Job, settings: ReproduceSettings, device: str) -> float:
     """Train and measure a job, resuming it where it was interrupted; returns the seconds it took."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = before or settings.tf32
+    try:
+        return _run_job(job, settings, device)
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def _run_job(job: Job, settings: ReproduceSettings, device: str) -> float:
     started = time.monotonic()
     cache = settings.open_cache()
-    torch.backends.cuda.matmul.allow_tf32 |= settings.tf32
     if not job.recipe.stages:
         found = measure_untrained(job.recipe.name, open_pack(settings.data), SPLIT, job.measures)
         cache.store(_result(job, settings, device, time.monotonic() - started), found, Path())

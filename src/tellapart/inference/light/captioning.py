@@ -71,7 +71,7 @@ class LightCaptioner:
         """One Caption for one image, a list for many (empty for none); an unreadable image raises an Error.
 
         against: a folder, or images. Each caption then distinguishes its image from the most similar of these.
-        neighbours: how many of them. weight: 0 for the likeliest caption, 1 for the most distinctive.
+        neighbours: how many of them. weight: 0 for a likely and true caption, 1 for the most distinctive.
         matcher: scores how well a caption identifies its image; by default the bundled one does.
         attention: add the attention of each word. beam: captions considered; 0 for 5
         (3 for other captioners than the bundled one), or 10 with `against`.
