@@ -9,6 +9,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+LEAVE = """
+import os
+from tellapart.core.distributed import barrier
+barrier()
+os._exit(0)  # the work is done; tidying up would now and then abort the process
+"""
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -19,6 +25,7 @@ from training.test_distributed import gradients
 us, found = gradients(Path(sys.argv[1]), sys.argv[2])
 if us.is_main:
     save_file(found, sys.argv[3])
+{leave}
 """
 
 JUDGED = """
@@ -30,6 +37,7 @@ from tellapart.papers.r2m.recipes import R2M_FULL
 from tellapart.training.settings import TrainSettings
 from tellapart.training.train import train_recipe
 train_recipe(shrunk(R2M_FULL), TrainSettings(data=Path(sys.argv[1]), out=Path(sys.argv[2])))
+{leave}
 """
 
 RESUMED = """
@@ -98,7 +106,7 @@ def _as_double(batch):
 
 
 def in_two_processes(script: str, folder: Path, *arguments: str) -> None:
-    (folder / "script.py").write_text(script.format(tests=str(Path(__file__).parents[1])))
+    (folder / "script.py").write_text(script.format(tests=str(Path(__file__).parents[1]), leave=LEAVE))
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command += [str(folder / "script.py"), *arguments]
     settings = {**os.environ, "OMP_NUM_THREADS": "1"}
