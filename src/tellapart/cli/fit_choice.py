@@ -16,7 +16,6 @@ import torch
 import tyro
 
 from tellapart.cli.errors import exit_code
-from tellapart.core.errors import InputError
 from tellapart.core.types import Encoded
 from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
@@ -35,7 +34,7 @@ from tellapart.inference.judging import COMPARED, surroundings
 from tellapart.inference.light.neighbours import nearest_vectors
 from tellapart.inference.pack_captions import batches_for, look_alikes_by, references_of
 from tellapart.inference.pack_matcher import open_pack_matcher
-from tellapart.inference.word_evidence import FOLDER, WordEvidence, read_evidence
+from tellapart.inference.word_evidence import FOLDER, WordEvidence, needed_evidence
 from tellapart.metrics.captions.neighbours import LOOK_ALIKES
 from tellapart.metrics.captions.ptb.tokenizer import tokenize_groups
 from tellapart.runs.bundled import MODELS
@@ -77,9 +76,7 @@ def fit(options: ChoiceOptions) -> None:
         open_caption_generator(options.captioner),
         open_judge(options.chooser),
     )
-    evidence = read_evidence(options.evidence, fingerprint(chooser.run.folder))
-    if evidence is None:
-        raise InputError(f"{options.evidence} has no evidence of {options.chooser}; fit it with cli.fit_evidence.")
+    evidence = needed_evidence(options.evidence, fingerprint(chooser.run.folder), options.chooser)
     chooser.evidence = evidence
     rows = np.array([row for row in pack.split(options.split).images if pack.captions_of[int(row)]])
     count = min(options.images, len(rows))

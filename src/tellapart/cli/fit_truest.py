@@ -18,7 +18,6 @@ import torch
 import tyro
 
 from tellapart.cli.errors import exit_code
-from tellapart.core.errors import InputError
 from tellapart.data.batches import Batches
 from tellapart.data.pack import Pack
 from tellapart.evaluation.chunks import chunks
@@ -32,7 +31,7 @@ from tellapart.inference.judge import Judge, open_judge
 from tellapart.inference.pack_captions import batches_for, references_of
 from tellapart.inference.proposals import join_proposals
 from tellapart.inference.truest import PREFIX, TRUE_BEAM, WEIGHTS, PlainTerms, chosen_plain, plain_terms
-from tellapart.inference.word_evidence import FOLDER, WordEvidence, read_evidence
+from tellapart.inference.word_evidence import FOLDER, WordEvidence, needed_evidence
 from tellapart.metrics.captions.ptb.tokenizer import tokenize_groups
 from tellapart.runs.bundled import MODELS
 from tellapart.runs.fingerprint import fingerprint
@@ -77,9 +76,7 @@ def fit(options: PlainOptions) -> None:
         open_caption_generator(options.captioner),
         open_judge(options.matcher),
     )
-    evidence = read_evidence(options.evidence, fingerprint(judge.run.folder))
-    if evidence is None:
-        raise InputError(f"{options.evidence} has no evidence of {options.matcher}; fit it with cli.fit_evidence.")
+    evidence = needed_evidence(options.evidence, fingerprint(judge.run.folder), options.matcher)
     rows = np.array([row for row in pack.split(options.split).images if pack.captions_of[int(row)]])[: options.images]
     found = _beams(generator, judge, evidence, batches_for(generator, pack), rows)
     references = tokenize_groups(references_of(pack, rows))

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from tellapart.core.errors import InputError
 from tellapart.core.files import read_json, write_text
 from tellapart.inference.logistic import Logistic
 from tellapart.text.concepts import ConceptDictionary
@@ -174,6 +175,14 @@ def read_evidence(folder: Path, fingerprint: str) -> WordEvidence | None:
         against=_calibration(about.get("against")),
         **tensors,
     )
+
+
+def needed_evidence(folder: Path, fingerprint: str, matcher: str) -> WordEvidence:
+    """The stored evidence of a matcher; an error if there is none."""
+    evidence = read_evidence(folder, fingerprint)
+    if evidence is None:
+        raise InputError(f"{folder} has no evidence of {matcher}; fit it with cli.fit_evidence.")
+    return evidence
 
 
 def _calibration(stored: Mapping[str, Any] | None) -> Logistic | None:
