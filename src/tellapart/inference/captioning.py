@@ -127,7 +127,7 @@ class PhotoCaptioner:
         given, _ = as_images(images)
         progress = Progress(enabled=settings.progress)
         if settings.against is None:
-            batches = self._likeliest(given, settings)
+            batches = self._plain_batches(given, settings)
         else:
             readers = self._readers(
                 self.judge if settings.matcher is None else open_judge(settings.matcher, self.device)
@@ -167,7 +167,7 @@ class PhotoCaptioner:
             return Readers(self.extractor, judge, OwnExtractor(judge.run, judge.spec, self.device, self.workers))
         return Readers(self.extractor, judge, FeatureExtractor(judge.spec, self.device, self.workers))
 
-    def _likeliest(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[CaptionedBatch]:
+    def _plain_batches(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[CaptionedBatch]:
         for extracted in self.extractor.extract(images, settings.batch_size):
             captions = self._plain(extracted.images, settings.beam) if extracted.places else None
             yield CaptionedBatch(extracted.places, extracted.images, captions, extracted.faults)

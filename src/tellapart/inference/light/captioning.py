@@ -107,7 +107,7 @@ class LightCaptioner:
         given, _ = as_images(images)
         progress = Progress(enabled=settings.progress)
         if settings.against is None or judge is None:
-            batches = self._likeliest(given, settings)
+            batches = self._plain_batches(given, settings)
         else:
             others = LightNeighbourhood(given, settings.against, self.extractor, judge, settings.batch_size, progress)
             batches = others.batches(self, settings)
@@ -174,7 +174,7 @@ class LightCaptioner:
             return found
         return pointed(found, judge.cell_similarity(cells, found.words))
 
-    def _likeliest(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[LightBatch]:
+    def _plain_batches(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[LightBatch]:
         for extracted in self.extractor.extract(images, settings.batch_size):
             captions = self._plain(extracted.cells, settings.beam) if extracted.places else None
             yield LightBatch(extracted.places, captions, extracted.faults, cells=extracted.cells)
