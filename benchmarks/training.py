@@ -33,7 +33,7 @@ IMAGES, WORDS, WIDTH, STEPS = 6000, 2500, 1280, 30
 
 def main(device: str = "cpu") -> None:
     with tempfile.TemporaryDirectory() as folder:
-        pack = _made_up_pack(Path(folder) / "pack")
+        pack = made_up_pack(Path(folder) / "pack")
         print(f"{'recipe':32} {'steps/s':>8} {'waiting for data':>17}")
         cases = (
             ("VSE++, batch 128, vectors", "vector", VSE(), Ranking(Contrast("hardest-negative-hinge")), Sampling(128)),
@@ -78,21 +78,24 @@ def _settle(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
-def _made_up_pack(folder: Path) -> Pack:
+def made_up_pack(folder: Path, images: int = IMAGES, validated: int = 0) -> Pack:
+    """A pack of random features and captions, five per image; some images, besides, to validate on."""
     random = np.random.default_rng(0)
     words = [f"w{index}" for index in range(WORDS)]
-    images = [PackImage(str(index), "", "train") for index in range(IMAGES)]
+    splits = ["train"] * images + ["val"] * validated
+    rows_of = [PackImage(str(index), "", split) for index, split in enumerate(splits)]
     captions = []
-    for index in range(IMAGES * 5):
+    for index, split in enumerate(split for split in splits for _ in range(5)):
         chosen = tuple(words[i] for i in random.integers(0, WORDS, random.integers(8, 16)))
-        captions.append(Caption(index // 5, " ".join(chosen), chosen, "train"))
-    pack = write_pack(folder, "made-up", "", images, captions, Vocabulary.from_words(words), {})
+        captions.append(Caption(index // 5, " ".join(chosen), chosen, split))
+    pack = write_pack(folder, "made-up", "", rows_of, captions, Vocabulary.from_words(words), {})
     for kind, rows in (("vector", 1), ("grid", 49)):
         own = pack.feature_folder(kind)
         own.mkdir(parents=True)
         with (own / "values.f16").open("wb") as file:
-            for _ in range(0, IMAGES, 500):
-                random.standard_normal((500 * rows, WIDTH), dtype=np.float32).astype(np.float16).tofile(file)
-        save_array(own / "offsets.npy", np.arange(IMAGES + 1) * rows)
+            for first in range(0, len(splits), 500):
+                count = min(500, len(splits) - first) * rows
+                random.standard_normal((count, WIDTH), dtype=np.float32).astype(np.float16).tofile(file)
+        save_array(own / "offsets.npy", np.arange(len(splits) + 1) * rows)
         write_json(own / "features.json", {"kind": kind, "width": WIDTH})
     return pack

@@ -80,11 +80,33 @@ def test_a_captioner_that_scores_nan_finds_no_image(
     scores.fill_diagonal_(torch.nan)
     monkeypatch.setattr(caption_measures, "context_for", lambda *args, **named: None)
     monkeypatch.setattr(caption_measures, "as_captioner", lambda model: model)
-    monkeypatch.setattr(caption_measures, "decode", lambda *args: SimpleNamespace(tokens=None))
+    monkeypatch.setattr(caption_measures, "decode", lambda *args: SimpleNamespace(tokens=torch.zeros(images, 1)))
     monkeypatch.setattr(caption_measures, "score_captions", lambda *args: scores)
     run = SimpleNamespace(model=torch.nn.Identity())
     found = caption_measures.measure_self_retrieval(run, pack, "test", "cpu")  # type: ignore[arg-type]
     assert found.values == {"top1": 0.0} and not found.items["top1"].any()
+
+
+def test_of_many_captions_evenly_spaced_ones_look_among_all_images(
+    tiny_pack: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack, asked = Pack(tiny_pack), 2
+    rows = pack.split("test").images
+    tokens = torch.arange(len(rows)).unsqueeze(1)
+    monkeypatch.setattr(caption_measures, "ASKED", asked)
+    monkeypatch.setattr(caption_measures, "context_for", lambda *args, **named: None)
+    monkeypatch.setattr(caption_measures, "as_captioner", lambda model: model)
+    monkeypatch.setattr(caption_measures, "decode", lambda *args: SimpleNamespace(tokens=tokens))
+
+    def scores(model: object, context: object, images: np.ndarray, given: torch.Tensor) -> torch.Tensor:
+        assert np.array_equal(images, rows)
+        return (given == torch.arange(len(rows))).float()  # caption i fits image i alone
+
+    monkeypatch.setattr(caption_measures, "score_captions", scores)
+    run = SimpleNamespace(model=torch.nn.Identity())
+    found = caption_measures.measure_self_retrieval(run, pack, "test", "cpu")  # type: ignore[arg-type]
+    assert found.values["top1"] == 100.0
+    assert 1 < len(found.items["top1"]) <= asked < len(rows)
 
 
 BLOCKED = """

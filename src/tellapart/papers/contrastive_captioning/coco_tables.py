@@ -48,7 +48,8 @@ LARGE = Scale(
 NOTES = (
     "Values in percent. The paper trains on COCO with the split of Karpathy, and measures ablations on its validation "
     "images and Table 1 on the test server and 5,000 images. Here: 99,488 images of COCO's train2017 to train on, "
-    "5,000 others to test on, with their five captions. Self-retrieval is among all 5,000 test images, as there.",
+    "5,000 others to test on, with their five captions. Self-retrieval is among all 5,000 test images, as there; every "
+    "fifth generated caption is asked.",
     "Other differences from the paper: features of a backbone that is tuned on COCO beforehand and then frozen "
     "(EfficientNet-Lite2, 9 x 9 cells of 1,280) instead of VGG-16 and ResNet-152; layer-normalised. Likelihood: 3 "
     "epochs in batches of 128 images with five captions each, the learning rate rising to 1e-3 in 200 steps and "
