@@ -23,7 +23,8 @@ def evidence(object_threshold: float = 0.5) -> WordEvidence:
         truth=Logistic(TRUTH_FEATURES, (2.0, 0.0, 0.0, 0.0, 0.0), -1.0),
         confidence=Logistic(CONFIDENCE_FEATURES, (1.0, 0.0, 0.0, 0.0, 0.0), 0.0),
         settings={"word": 0.5, "object": object_threshold, "sure": 0.5, "sure_against": 0.5, "softness": 0.6,
-                  "agreement": 1.8, "truth": 0.8, "fluency": 0.6},
+                  "agreement": 1.8, "truth": 0.8, "fluency": 0.6, "second_truth": 0.5, "second_object": 0.3,
+                  "second_word": 0.2},
     )  # fmt: skip
 
 

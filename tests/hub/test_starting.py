@@ -86,7 +86,7 @@ def test_bundled_is_the_model_of_the_kind_that_is_asked_for(hub: Hub, pack: Path
     assert named_start("bundled", find_recipe("vse++")) == "bundled:matcher"
     assert named_start("bundled", find_recipe("neuraltalk2")) == "bundled:captioner"
     assert named_start("runs/a", find_recipe("vse++")) == "runs/a"
-    with pytest.raises(ta.InputError, match="two models; write bundled:captioner or bundled:matcher"):
+    with pytest.raises(ta.InputError, match="several models; write bundled:captioner or bundled:matcher"):
         evaluate(EvaluateOptions(Path("bundled"), pack))
     with pytest.raises(ta.InputError, match=r"No finished features at .*lite2-coco-grid"):
         evaluate(EvaluateOptions(Path(f"hf:{hub('blip')}"), pack, judge=Path("bundled")))

@@ -10,7 +10,7 @@ from tellapart.inference import word_evidence
 from tellapart.inference.apart import Proposed
 from tellapart.inference.choice_terms import Candidates, joined_candidates, outcomes_of, terms_of
 from tellapart.inference.fit_choice import RANGES, Outcomes, Terms, chosen, fit_choice, means, merit
-from tellapart.inference.judging import Surroundings, Vectors
+from tellapart.inference.judging import Judged, Surroundings, Vectors
 from tellapart.inference.light.decoded import Captions
 from tellapart.inference.proposals import join_proposals
 from tellapart.inference.telling_apart import choose
@@ -28,19 +28,24 @@ def searched(random: np.random.Generator) -> Proposed:
     return Proposed(decoded, join_proposals([decoded], 1, VOCABULARY), [["a dog", "a sofa"]])
 
 
-def test_the_choice_is_that_of_captions_against() -> None:
+@pytest.mark.parametrize("has_second", [False, True])
+def test_the_choice_is_that_of_captions_against(has_second: bool) -> None:
     """On random images: with the same weights, fitting sees what `caption --against` would choose."""
     random, judge, places, expected, parts, images = np.random.default_rng(5), VectorJudge(), [], [], [], []
-    known = evidence()
+    known, other = evidence(), evidence(0.9)
+    also: list[np.ndarray] = []
     known = replace(known, settings={**known.settings, "word": 0.3, "object": 0.4})
     for _ in range(40):
         own, *others = (word_evidence.unit(np.abs(random.normal(size=(1, 4))).astype(np.float32)) for _ in range(4))
         around = Surroundings(Vectors(own), Vectors(np.concatenate(others)), np.asarray([[0]]), np.asarray([[1, 2]]))
         found = searched(random)
-        expected.append(int(choose(found.proposals, judge, around, 0.5, known, found.typical).chosen[0]))
+        also.append(word_evidence.unit(np.abs(random.normal(size=(1, 4))).astype(np.float32)))
+        second = Judged(VectorJudge(other), Vectors(also[-1])) if has_second else None
+        expected.append(int(choose(found.proposals, judge, around, 0.5, known, found.typical, second).chosen[0]))
         parts.append(Candidates.of(found, judge, around))
         images.append(own)
-    terms = terms_of(joined_candidates(parts), known, np.concatenate(images))
+    beside = (other, np.concatenate(also)) if has_second else None
+    terms = terms_of(joined_candidates(parts), known, np.concatenate(images), beside)
     places = chosen(terms, known.settings).tolist()
     assert places == expected and len(set(places)) > 2
 
@@ -86,7 +91,7 @@ def test_weights_are_found_that_matter() -> None:
     zeros, one = np.zeros((count, 2)), np.ones((count, 2))
     truth = np.stack([np.full(count, -0.5), np.where(bad, -2.5, -0.5)], 1)
     scores = np.stack([np.stack([np.full(count, 1.0), np.zeros(count)], 1), np.broadcast_to([3.0, 0.0], (count, 2))], 1)
-    terms = Terms(np.ones((count, 2), bool), scores, 1, zeros, truth, zeros, one, one)
+    terms = Terms(np.ones((count, 2), bool), scores, 1, zeros, truth, zeros, one, one, zeros, one, one)
     cider = np.stack([np.ones(count), np.where(bad, 0.2, 1.0)], 1)
     outcomes = Outcomes(np.stack([np.zeros(count), np.ones(count)], 1), cider, zeros, zeros)
     found = fit_choice(terms, outcomes, drawn=60)

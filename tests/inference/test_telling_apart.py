@@ -11,7 +11,7 @@ import pytest
 from evidence_world import VOCABULARY, WORDS, VectorJudge, evidence
 from tellapart.inference import telling_apart, word_evidence
 from tellapart.inference.agreement import agreements
-from tellapart.inference.judging import Surroundings, Vectors
+from tellapart.inference.judging import Judged, Surroundings, Vectors
 from tellapart.inference.light.decoded import Captions
 from tellapart.inference.proposals import Proposals, join_proposals
 from tellapart.inference.telling_apart import (
@@ -105,6 +105,22 @@ def test_the_choice_is_true_distinct_and_fluent() -> None:
     caption = unit(1, 1, 0, 0)
     scores = 10 * np.concatenate([own @ caption.T, other @ caption.T]).flatten()
     assert float(choice.posterior[0]) == pytest.approx(math.exp(log_softmax(scores)[0]), abs=1e-5)
+
+
+def test_a_second_judge_must_support_the_words_too() -> None:
+    """It sees no sofa: the caption with one is out, by its thresholds in the first judge's settings."""
+    known, own, other = evidence(), unit(0.7, 0.7, 0, 0), unit(1, 0, 0, 0)
+    around = Surroundings(Vectors(own), Vectors(other), np.asarray([[0]]))
+    given = proposals([("a dog", -2.0), ("a dog on a sofa", -4.0)])
+
+    def chosen(*seen: float, **changed: float) -> int:
+        first = replace(known, settings={**known.settings, **changed})
+        second = Judged(VectorJudge(evidence()), Vectors(unit(*seen)))
+        return int(choose(given, VectorJudge(), around, 0.5, first, [["a dog on a sofa"]], second).chosen[0])
+
+    assert chosen(0.7, 0.7, 0, 0) == 1 and chosen(1, 0, 0, 0) == 0
+    assert chosen(1, 0, 0, 0, second_object=0.0, second_truth=0.0) == 1
+    assert chosen(1, 0, 0, 0, second_object=0.0, second_truth=9.0) == 0  # allowed, but too unlikely
 
 
 def test_amounts_need_evidence_and_each_claim_costs() -> None:

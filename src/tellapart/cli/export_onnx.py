@@ -21,10 +21,11 @@ class OnnxOptions:
     """Write ONNX graphs of runs and their backbones, in float32 and int8, beside the weights."""
 
     runs: Annotated[tuple[str, ...], tyro.conf.Positional]
-    """Run folders of a transformer captioner or a dual encoder that read a grid of EfficientNet-Lite; or
-    bundled:captioner, bundled:matcher."""
+    """Run folders of a transformer captioner or a dual encoder that read a grid of EfficientNet-Lite or PP-LCNetV2; or
+    bundled:captioner, bundled:matcher, bundled:chooser."""
     images: Path
-    """A folder of training images; the ranges of int8 are those of their activations."""
+    """A folder of training images; the ranges of int8 are those of their activations. PP-LCNetV2 and GRUs are exported
+    in float32 alone."""
     captions: Path | None = None
     """A text file with a training caption per line, for the ranges of a matcher's texts in int8. Without it, texts are
     read in float32."""

@@ -30,9 +30,9 @@ from tellapart.inference.fit_choice import chosen, fit_choice, means
 from tellapart.inference.fit_evidence import fit_calibration, is_true, with_against
 from tellapart.inference.generated import GUIDED_BEAM
 from tellapart.inference.judge import Judge, open_judge
-from tellapart.inference.judging import COMPARED, surroundings
+from tellapart.inference.judging import COMPARED, Judged, surroundings
 from tellapart.inference.light.neighbours import nearest_vectors
-from tellapart.inference.pack_captions import batches_for, look_alikes_by, references_of
+from tellapart.inference.pack_captions import Chooser, batches_for, look_alikes_by, references_of
 from tellapart.inference.pack_matcher import open_pack_matcher
 from tellapart.inference.word_evidence import FOLDER, WordEvidence, needed_evidence
 from tellapart.metrics.captions.neighbours import LOOK_ALIKES
@@ -53,7 +53,7 @@ class ChoiceOptions:
     """A matcher's run, apart from the chooser, that picks images among look-alikes."""
     out: Path
     """Folder for words.safetensors and evidence.json with the new weights."""
-    evidence: Path = MODELS / FOLDER
+    evidence: Path = MODELS / "chooser" / FOLDER
     """Folder with the evidence of the chooser."""
     split: str = "val"
     """The split to fit on; captions are compared with all of its images."""
@@ -61,8 +61,10 @@ class ChoiceOptions:
     """How many of its first images to caption."""
     captioner: str = "bundled:captioner"
     """The captioner's run."""
-    chooser: str = "bundled"
+    chooser: str = "bundled:chooser"
     """The matcher's run that chooses captions."""
+    chooser_features: str | None = None
+    """Name of the pack's features that the chooser reads. Default: the name that it was trained with."""
     judge_features: str | None = None
     """Name of the pack's features that the judge reads. Default: the name that it was trained with."""
     look_alikes_by: str = ""
@@ -84,11 +86,15 @@ def fit(options: ChoiceOptions) -> None:
     by = Batches(pack, FeatureStore(pack.feature_folder(options.look_alikes_by))) if options.look_alikes_by else batches
     similar = look_alikes_by(by, rows, LOOK_ALIKES)[:count]
     references = tokenize_groups(references_of(pack, rows[:count]))
-    vectors = _vectors(chooser, batches, rows)
-    found = joined_candidates(list(_candidates(generator, chooser, batches, rows[:count], vectors)))
+    album = Chooser(chooser, batches_for(chooser, pack, features=options.chooser_features))
+    vectors = album.vectors(rows).numpy()
+    second = open_judge("bundled") if generator.is_bundled else None
+    found = joined_candidates(_candidates(generator, chooser, second, batches, rows[:count], vectors))
     judge = open_pack_matcher(options.judge, pack, options.judge_features)
     right = np.stack([judge.picks(rows, list(texts), similar).cpu().numpy() for texts in zip(*found.texts)], 1)
-    terms, outcomes = terms_of(found, evidence, vectors[:count]), outcomes_of(found.texts, references, right)
+    also = _second_evidence(second, batches, rows[:count])
+    terms = terms_of(found, evidence, vectors[:count], also)
+    outcomes = outcomes_of(found.texts, references, right)
     settings = {**evidence.settings, **fit_choice(terms, outcomes)}
     places = chosen(terms, settings)
     for name, where in (("plain", np.zeros(count, np.int64)), ("against", places)):
@@ -96,6 +102,15 @@ def fit(options: ChoiceOptions) -> None:
     evidence = _calibrated(replace(evidence, settings=settings), chooser, found, places, (vectors[:count], references))
     evidence.save(options.out)
     print(f"{options.out}: {settings}")
+
+
+def _second_evidence(
+    second: Judge | None, batches: Batches, rows: np.ndarray
+) -> tuple[WordEvidence, np.ndarray] | None:
+    """The second judge's evidence, and its vectors of images [I, E]."""
+    if second is None or second.evidence is None:
+        return None
+    return second.evidence, Chooser(second, batches).vectors(rows).numpy()
 
 
 def _calibrated(
@@ -112,14 +127,13 @@ def _calibrated(
     return with_against(evidence, fit_calibration(sure, [is_true(text, said) for text, said in zip(texts, known[1])]))
 
 
-@torch.inference_mode()
-def _vectors(chooser: Judge, batches: Batches, rows: np.ndarray) -> np.ndarray:
-    parts = (chooser.image_vectors(chooser.encode_images(batches.images(some))) for some in chunks(rows, TOGETHER))
-    return np.concatenate(list(parts))
-
-
 def _candidates(
-    generator: CaptionGenerator, chooser: Judge, batches: Batches, rows: np.ndarray, vectors: np.ndarray
+    generator: CaptionGenerator,
+    chooser: Judge,
+    second: Judge | None,
+    batches: Batches,
+    rows: np.ndarray,
+    vectors: np.ndarray,
 ) -> list[Candidates]:
     """Captions to choose from for each of these images, whose vectors come first among all [A, E]."""
     parts = []
@@ -132,8 +146,10 @@ def _candidates(
                 nearest_vectors(own, vectors, COMPARED),
                 NEIGHBOURS,
             )
-            searches = generator.searches(batches.images(rows[places]))
-            parts.append(Candidates.of(propose(searches, chooser, around, GUIDED_BEAM), chooser, around))
+            images = batches.images(rows[places])
+            plain = None if second is None else Judged(second, second.encode_images(images))
+            found = propose(generator.searches(images), chooser, around, GUIDED_BEAM, plain)
+            parts.append(Candidates.of(found, chooser, around))
     return parts
 
 

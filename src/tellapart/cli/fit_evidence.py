@@ -19,7 +19,7 @@ from tellapart.images.opening import open_image
 from tellapart.images.sources import ImageInput
 from tellapart.inference.caption_settings import NEIGHBOURS
 from tellapart.inference.captioning import PhotoCaptioner, load_captioner
-from tellapart.inference.feature_spec import serves
+from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.fit_evidence import (
     Examples,
     Seen,
@@ -34,6 +34,7 @@ from tellapart.inference.fit_evidence import (
 from tellapart.inference.judge import Judge, open_judge
 from tellapart.inference.judging import COMPARED, surroundings
 from tellapart.inference.light.neighbours import nearest_vectors
+from tellapart.inference.own_extractor import OwnExtractor
 from tellapart.inference.strange_images import strange_images
 from tellapart.inference.word_evidence import WordEvidence
 
@@ -51,7 +52,7 @@ class FitOptions:
     captioner: str = "bundled:captioner"
     """A captioner's run."""
     matcher: str = "bundled:matcher"
-    """A matcher's run, with one vector per image, that reads the captioner's features."""
+    """A matcher's run, with one vector per image."""
     images: int = 1600
     """How many images to caption at most."""
     others: int = 3400
@@ -70,8 +71,10 @@ class FitOptions:
 def fit(options: FitOptions) -> None:
     """Fit and write."""
     pack, captioner, judge = Pack(options.data), load_captioner(options.captioner), open_judge(options.matcher)
-    if not judge.has_vectors or not serves(captioner.generator.spec, judge.spec):
-        raise InputError(f"{options.matcher} must have one vector per image and read the captioner's features.")
+    if not judge.has_vectors:
+        raise InputError(f"{options.matcher} must have one vector per image; choose another matcher.")
+    readers = captioner.readers(judge)
+    album = ImageVectors(judge, readers.own or readers.captioner)
     chosen = pack.split(options.split).images[: options.images + options.others].tolist()
     rows, further = chosen[: options.images], chosen[options.images :]
     references = _references(pack, rows)
@@ -79,19 +82,20 @@ def fit(options: FitOptions) -> None:
     counts = Counter(word for row in training.captions.tolist() for word in pack.captions[row].words)
     known = {word: count for word, count in counts.items() if word in captioner.generator.run.vocabulary.ids}
     paths: list[ImageInput] = [pack.image_path(row) for row in rows]
-    vectors, captions, proposed, chance = _described(captioner, judge, paths, options.beam)
-    seen = _vectors(captioner, judge, [pack.image_path(row) for row in further]) if further else vectors
+    captions, proposed, chance = _described(captioner, paths, options.beam)
+    vectors = album.of(paths)
+    seen = album.of([pack.image_path(row) for row in further]) if further else vectors
     unseen = Seen(seen, _references(pack, further or rows))
-    trained = _trained(captioner, judge, pack, options.trained)
+    trained = _trained(album, pack, options.trained)
     evidence = word_statistics(judge, known, len(training.images), unseen, trained)
     evidence = fit_truth(evidence, vectors, proposed, references)
     photos = [open_image(pack.image_path(row)) for row in rows[: options.strange]]
-    strange = _strange(_described(captioner, judge, list(strange_images(photos, options.strange)), options.beam))
+    strange = _strange(captioner, album, list(strange_images(photos, options.strange)), options.beam)
     examples = Examples(vectors, references, captions, chance)
     evidence = fit_plain(fit_confidence(evidence, judge, examples, strange), judge, examples)
     if options.against:
-        album = np.concatenate([vectors, seen]) if further else vectors
-        texts, found = _against(captioner, judge, evidence, paths[: options.against], album)
+        everyone = np.concatenate([vectors, seen]) if further else vectors
+        texts, found = _against(captioner, album, evidence, paths[: options.against], everyone)
         true = [is_true(text, said) for text, said in zip(texts, references)]
         evidence = replace(evidence, against=fit_calibration(found, true))
     evidence = with_thresholds(evidence, judge, strange)
@@ -99,36 +103,48 @@ def fit(options: FitOptions) -> None:
     print(f"{options.out}: {len(evidence.words)} words, fitted on {len(chosen)} images; {dict(evidence.settings)}")
 
 
-def _trained(captioner: PhotoCaptioner, judge: Judge, pack: Pack, count: int) -> Seen | None:
+@dataclass(frozen=True)
+class ImageVectors:
+    """A judge with what reads images for it."""
+
+    judge: Judge
+    extractor: FeatureExtractor | OwnExtractor
+
+    @torch.inference_mode()
+    def of(self, images: list[ImageInput]) -> np.ndarray:
+        """The judge's vectors of images [N, E]."""
+        extracted = (one.images for one in self.extractor.extract(images))
+        return np.concatenate([self.judge.image_vectors(self.judge.encode_images(some)) for some in extracted])
+
+
+def _trained(album: ImageVectors, pack: Pack, count: int) -> Seen | None:
     """Some images of the training split, drawn at random with a fixed seed."""
     images = pack.split("train").images
     rows = np.sort(np.random.default_rng(0).permutation(images)[:count]).tolist()
     if not rows:
         return None
-    return Seen(_vectors(captioner, judge, [pack.image_path(row) for row in rows]), _references(pack, rows))
+    return Seen(album.of([pack.image_path(row) for row in rows]), _references(pack, rows))
 
 
 def _references(pack: Pack, rows: Sequence[int]) -> list[list[str]]:
     return [[" ".join(pack.captions[caption].words) for caption in pack.captions_of[row]] for row in rows]
 
 
-def _strange(described: tuple[np.ndarray, list[str], list[list[str]], np.ndarray]) -> Examples:
-    vectors, captions, _, chance = described
-    return Examples(vectors, [[] for _ in captions], captions, chance)
-
-
-@torch.inference_mode()
-def _vectors(captioner: PhotoCaptioner, judge: Judge, images: list[ImageInput]) -> np.ndarray:
-    """Vectors of images [N, E]."""
-    parts = [judge.image_vectors(judge.encode_images(one.images)) for one in captioner.extractor.extract(images)]
-    return np.concatenate(parts)
+def _strange(captioner: PhotoCaptioner, album: ImageVectors, images: list[ImageInput], beam: int) -> Examples:
+    captions, _, chance = _described(captioner, images, beam)
+    return Examples(album.of(images), [[] for _ in captions], captions, chance)
 
 
 @torch.inference_mode()
 def _against(
-    captioner: PhotoCaptioner, judge: Judge, evidence: WordEvidence, images: list[ImageInput], vectors: np.ndarray
+    captioner: PhotoCaptioner,
+    album: ImageVectors,
+    evidence: WordEvidence,
+    images: list[ImageInput],
+    vectors: np.ndarray,
 ) -> tuple[list[str], list[float]]:
     """Captions of the images, whose vectors [N, E] come first, against all; confidences that are not calibrated."""
+    judge, second = album.judge, captioner.readers(album.judge).second
     judge.evidence = replace(evidence, plain=None, against=None)
     texts: list[str] = []
     found: list[float] = []
@@ -140,7 +156,7 @@ def _against(
             nearest_vectors(own, vectors, COMPARED),
             NEIGHBOURS,
         )
-        captions = captioner.generator.generate_apart(extracted.images, judge, around)
+        captions = captioner.generator.generate_apart(extracted.images, judge, around, second=second)
         texts += captions.texts
         found += captions.confidence or []
     return texts, found
@@ -148,18 +164,17 @@ def _against(
 
 @torch.inference_mode()
 def _described(
-    captioner: PhotoCaptioner, judge: Judge, images: list[ImageInput], beam: int
-) -> tuple[np.ndarray, list[str], list[list[str]], np.ndarray]:
-    """Vectors [N, E], plain captions, all captions of a beam, and ln p of the plain ones [N]."""
+    captioner: PhotoCaptioner, images: list[ImageInput], beam: int
+) -> tuple[list[str], list[list[str]], np.ndarray]:
+    """Plain captions, all captions of a beam, and ln p of the plain ones [N]."""
     generator = captioner.generator
-    vectors, captions, proposed, chance = [], [], [], []
+    captions, proposed, chance = [], [], []
     for extracted in captioner.extractor.extract(images):
-        vectors.append(judge.image_vectors(judge.encode_images(extracted.images)))
         plain = generator.generate(extracted.images)
         captions += plain.texts
         chance += plain.log_probability
         proposed += generator.proposed(extracted.images, beam)
-    return np.concatenate(vectors), captions, proposed, np.asarray(chance, np.float32)
+    return captions, proposed, np.asarray(chance, np.float32)
 
 
 def main() -> int:

@@ -27,6 +27,7 @@ from tellapart.inference.fit_evidence import is_true
 from tellapart.inference.judge import open_judge
 from tellapart.inference.pack_captions import (
     CaptionsAgainst,
+    Chooser,
     batches_for,
     caption_values,
     captions_against,
@@ -62,8 +63,10 @@ class ModelCardOptions:
     """A text file with the ids of the images to caption, one per line; the others of the split are look-alikes."""
     against: bool = False
     """Also caption these images against all images of the split, as `tellapart caption --against`."""
-    chooser: str = "bundled"
+    chooser: str = "bundled:chooser"
     """The matcher's run that chooses captions with --against."""
+    chooser_features: str | None = None
+    """Name of the pack's features that the chooser reads. Default: the name that it was trained with."""
     judge: str = ""
     """A matcher's run, apart from the chooser, that picks images among look-alikes; adds people's first captions to the
     table."""
@@ -95,28 +98,29 @@ def model_card(options: ModelCardOptions) -> dict[str, dict[str, float]]:
     """Print and return the values of each way to write captions, and of the matcher."""
     pack = Pack(options.data)
     rows, count = _chosen(pack, options)
-    generator, chooser = (
-        open_caption_generator(options.captioner, options.device),
-        open_judge(options.chooser, options.device) if options.against else None,
-    )
+    generator = open_caption_generator(options.captioner, options.device)
     batches = batches_for(generator, pack, options.device)
+    second = open_judge("bundled", options.device) if generator.is_bundled else None
     by = Batches(pack, FeatureStore(pack.feature_folder(options.look_alikes_by))) if options.look_alikes_by else batches
     similar = look_alikes_by(by, rows, options.look_alikes)
     given = Measured(pack, rows, count, references_of(pack, rows), similar)
     systems: dict[str, list[str]] = {}
     confidences: dict[str, list[float]] = {}
     notes: list[str] = []
-    if chooser is None:
-        judge = open_judge(options.chooser, options.device) if generator.is_bundled else None
-        systems["plain"] = plain_captions(generator, batches, rows[:count], judge)
+    distinct: list[bool] = []
+    if not options.against:
+        systems["plain"] = plain_captions(generator, batches, rows[:count], second)
     else:
-        systems["plain"], confidences["plain"] = plain_confidences(generator, chooser, batches, rows[:count])
-        against = captions_against(generator, chooser, batches, rows, count)
+        judge = open_judge(options.chooser, options.device)
+        chooser = Chooser(judge, batches_for(judge, pack, options.device, options.chooser_features))
+        systems["plain"], confidences["plain"] = plain_confidences(generator, second or judge, batches, rows[:count])
+        against = captions_against(generator, chooser, batches, rows, count, second)
         systems["against"], confidences["against"] = against.captions, against.confidence
+        distinct = against.distinct
         notes.append(_note(systems["plain"], against))
     found, picks = _values(systems, given, options)
     print(f"{count:,} captions, {len(rows):,} images, {similar.shape[1]} look-alikes each\n")
-    print("\n\n".join([as_table("captions", found), *notes, *judge_notes(picks, against.distinct if chooser else [])]))
+    print("\n\n".join([as_table("captions", found), *notes, *judge_notes(picks, distinct)]))
     if options.out is not None:
         write_json(options.out, _listed(systems, confidences, given))
     if options.matcher:

@@ -33,7 +33,7 @@ def export_backbone(backbone: Backbone, weights: Path, pixels: Iterable[Tensor])
     """
     network = backbone.network
     if not isinstance(network, EfficientNetLite):
-        raise InputError(f"Only EfficientNet-Lite can be exported, not {backbone.name}.")
+        raise InputError(f"Only EfficientNet-Lite and PP-LCNetV2 can be exported, not {backbone.name}.")
     seen, unseen = halves(list(pixels))
     watched, means = Watched(), ChannelMeans()
     modules = dict(network.named_modules())

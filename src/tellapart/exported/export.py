@@ -2,9 +2,10 @@
 
 RUN/start.onnx, step.onnx         a captioner's graphs; -int8.onnx: with products of 8 bits
 RUN/image.onnx, text.onnx         a matcher's graphs, in float32: rounding the activations of its image side costs R@sum
-RUN/text-int8.onnx                texts with products of 8 bits, to judge captions by; needs captions to calibrate on
+RUN/text-int8.onnx                texts with products of 8 bits, to judge captions by; needs captions to calibrate on;
+                                  not for a GRU
 RUN/exported.json                 what the graphs do not say themselves
-BACKBONE.onnx, -int8.onnx         beside the backbone's weights
+BACKBONE.onnx, -int8.onnx         beside the backbone's weights; PP-LCNetV2 in float32 alone
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from tellapart.exported.efficientnet_export import export_backbone
 from tellapart.exported.graph import Graph, StoredWeights
 from tellapart.exported.linear_layers import FloatLinears, Int8Linears, Linears
 from tellapart.exported.matcher_graphs import image_graph, text_graph
+from tellapart.exported.pp_lcnet_export import export_pp_lcnet
 from tellapart.exported.ranges import Range
 from tellapart.features.backbones import Backbone, load_backbone
+from tellapart.features.pp_lcnet import PPLCNetV2
 from tellapart.features.weights import WEIGHTS
 from tellapart.models.captioners.transformer import Transformer, TransformerCaptioner
 from tellapart.models.decoding import Constraints, bad_endings, beams
@@ -45,8 +48,11 @@ def export_run(
 ) -> list[Path]:
     """Write the graphs of a run and of its backbone; squares [S, S, 3] are training images to calibrate on.
 
+    A matcher on PP-LCNetV2 needs no squares: none of its graphs of images is in int8.
+
     shared: leave the graphs of a backbone that comes with the package as they are.
-    captions: training captions, to calibrate a matcher's texts on; without them, it has no text-int8.onnx.
+    captions: training captions, to calibrate a matcher's texts on; without them, and with a GRU, it has no
+        text-int8.onnx.
     """
     run = open_run(folder)
     described, features = run.model_stage.model, run.data.get("features")
@@ -57,9 +63,13 @@ def export_run(
     weights = inside if inside.is_file() else Path(backbone_path(name, run.folder))
     if not weights.is_file():
         raise InputError(f"{run.folder} cannot be exported: the weights of its backbone {name} are in no file of ours.")
-    backbone = load_backbone(name)
-    pixels = list(_batches(squares))
-    written = [] if shared and inside.is_file() else export_backbone(backbone, weights, pixels)
+    backbone = load_backbone(name if weights == inside else str(weights))
+    exact = isinstance(backbone.network, PPLCNetV2)
+    pixels = [] if exact and isinstance(described, DualEncoder) else list(_batches(squares))
+    if shared and inside.is_file():
+        written = []
+    else:
+        written = export_pp_lcnet(backbone, weights) if exact else export_backbone(backbone, weights, pixels)
     if isinstance(described, DualEncoder) and isinstance(run.model, DualEncoderModel):
         return written + _export_matcher(run, described, run.model, captions)
     if isinstance(described, Transformer) and isinstance(run.model, TransformerCaptioner):
@@ -70,8 +80,6 @@ def export_run(
 
 
 def _export_matcher(run: Run, described: DualEncoder, model: DualEncoderModel, captions: Sequence[str]) -> list[Path]:
-    if described.text != "transformer":
-        raise InputError(f"{run.folder} reads text with a GRU; only a transformer can be exported.")
     weights = StoredWeights(run.folder / "model.safetensors")
     features = run.data["features"]
     graphs = {
@@ -81,7 +89,7 @@ def _export_matcher(run: Run, described: DualEncoder, model: DualEncoderModel, c
     facts = {"width": model.width, "scale": float(model.scale().detach())}
     written = _saved(run, graphs, "float32", facts)
     graph_path(run.folder / "text", "int8").unlink(missing_ok=True)  # one of other weights
-    if not captions:
+    if not captions or described.text == "gru":
         return written
     rounded = text_graph(weights, Int8Linears(text_ranges(run, model, captions)), described)
     return written + _saved(run, {"text": rounded}, "int8", facts)

@@ -43,6 +43,8 @@ class Readers:
     judge: Judge | None = None
     """None: the captioner itself scores how well a caption identifies its image."""
     own: FeatureExtractor | OwnExtractor | None = None
+    second: Judge | None = None
+    """Another judge by the captioner's features: it chooses plain captions and must support the words of the others."""
 
 
 class Neighbourhood:
@@ -108,7 +110,7 @@ class Neighbourhood:
             else:
                 own, among = self.judged.encoded(rows), self.judged.encoded(used)
                 around = surroundings(own, among, nearest.cpu().numpy(), neighbours)
-                captions = generator.generate_apart(images, self.judge, around, beam, weight)
+                captions = generator.generate_apart(images, self.judge, around, beam, weight, self.readers.second)
             names = [[self.names[row] for row in line] for line in found[:, :neighbours].tolist()]
             yield CaptionedBatch(places.tolist(), images, captions, faults, names)
 

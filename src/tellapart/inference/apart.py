@@ -11,10 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from tellapart.inference.generated import GeneratedCaptions, new_words, with_confidence
-from tellapart.inference.judging import Encodings, Judging, Surroundings
+from tellapart.inference.judging import Judged, Judging, Surroundings
 from tellapart.inference.light.decoded import Captions
 from tellapart.inference.proposals import Proposals, join_proposals
-from tellapart.inference.telling_apart import Choice, choose, confusion, differing_words, guide
+from tellapart.inference.telling_apart import choose, confusion, differing_words, guide
 from tellapart.inference.truest import TRUE_BEAM, evidence_for_plain, truest
 from tellapart.text.vocabulary import Vocabulary
 
@@ -46,11 +46,14 @@ class Searches(Protocol):
 
 
 def captions_apart(
-    searches: Searches, judge: Judging, around: Surroundings, beam: int, weight: float
+    searches: Searches, judge: Judging, around: Surroundings, beam: int, weight: float, second: Judged | None = None
 ) -> GeneratedCaptions:
-    """A caption of each image that tells it apart, scored by a judge."""
+    """A caption of each image that tells it apart, scored by a judge; second: another
+    judge, which chooses plain captions and must support the words of the others."""
     evidence = judge.evidence
-    plain, decoded, choice = _searched(searches, judge, around, beam, weight)
+    found = propose(searches, judge, around, beam, second)
+    choice = choose(found.proposals, judge, around, weight, evidence, found.typical, second)
+    plain, decoded = found.plain, found.proposals.select(choice.chosen)
     texts, likeliest = ([searches.vocabulary.decode(row) for row in part.tokens.tolist()] for part in (decoded, plain))
     confused = [row.nonzero()[0].tolist() for row in choice.confused]
     everyone = list(range(around.neighbours.shape[1]))
@@ -83,10 +86,12 @@ class Proposed:
     """Captions of each image that a free search finds."""
 
 
-def propose(searches: Searches, judge: Judging, around: Surroundings, beam: int) -> Proposed:
+def propose(
+    searches: Searches, judge: Judging, around: Surroundings, beam: int, second: Judged | None = None
+) -> Proposed:
     """Captions to choose from: the plain ones, those of a free search, and those of a guided one."""
     evidence, vocabulary, rows = judge.evidence, searches.vocabulary, np.arange(len(around.neighbours))
-    plain = plain_captions(searches, judge, around.own)
+    plain = plain_captions(searches, second or Judged(judge, around.own))
     free = searches.guided(rows, None, beam)
     listed = [vocabulary.decode(row) for row in free.tokens.tolist()]
     typical = [listed[first : first + beam] for first in range(0, len(listed), beam)]
@@ -97,19 +102,10 @@ def propose(searches: Searches, judge: Judging, around: Surroundings, beam: int)
     return Proposed(plain, join_proposals(parts, len(rows), vocabulary), typical)
 
 
-def plain_captions(searches: Searches, judge: Judging, own: Encodings) -> Captions:
+def plain_captions(searches: Searches, by: Judged) -> Captions:
     """The plain caption of each image: what it gets when it is not compared with others."""
-    evidence = evidence_for_plain(judge) if searches.is_bundled else None
+    evidence = evidence_for_plain(by.judge) if searches.is_bundled else None
     if evidence is None:
         return searches.plain()
     found = searches.whole_beam(TRUE_BEAM)
-    return truest(found, evidence, judge.image_vectors(own), searches.vocabulary)
-
-
-def _searched(
-    searches: Searches, judge: Judging, around: Surroundings, beam: int, weight: float
-) -> tuple[Captions, Captions, Choice]:
-    """The plain captions, the chosen ones, and the choice."""
-    found = propose(searches, judge, around, beam)
-    choice = choose(found.proposals, judge, around, weight, judge.evidence, found.typical)
-    return found.plain, found.proposals.select(choice.chosen), choice
+    return truest(found, evidence, by.judge.image_vectors(by.images), searches.vocabulary)

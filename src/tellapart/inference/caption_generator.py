@@ -29,7 +29,7 @@ from tellapart.inference.generated import (
     with_confidence,
 )
 from tellapart.inference.judge import Judge
-from tellapart.inference.judging import Surroundings
+from tellapart.inference.judging import Judged, Surroundings
 from tellapart.inference.light.decoded import Captions
 from tellapart.inference.own_extractor import spec_of
 from tellapart.inference.truest import TRUE_BEAM, evidence_for_plain, truest
@@ -124,10 +124,18 @@ class CaptionGenerator:
         )
 
     def generate_apart(
-        self, images: Images, judge: Judge, around: Surroundings, beam: int = GUIDED_BEAM, weight: float = 0.5
+        self,
+        images: Images,
+        judge: Judge,
+        around: Surroundings,
+        beam: int = GUIDED_BEAM,
+        weight: float = 0.5,
+        second: Judge | None = None,
     ) -> GeneratedCaptions:
-        """True captions that tell each image apart from its neighbours, scored by a judge (see `telling_apart`)."""
-        return captions_apart(self.searches(images), judge, around, beam or GUIDED_BEAM, weight)
+        """True captions that tell each image apart from its neighbours, scored by a judge (see `telling_apart`);
+        second: another judge, by the captioner's features."""
+        other = None if second is None else Judged(second, second.encode_images(images))
+        return captions_apart(self.searches(images), judge, around, beam or GUIDED_BEAM, weight, other)
 
     def searches(self, images: Images) -> Searches:
         """Searches for captions of some images, from one start of the captioner."""

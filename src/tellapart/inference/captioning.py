@@ -31,8 +31,9 @@ from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import serves
 from tellapart.inference.generated import caption_of
 from tellapart.inference.judge import Judge, open_judge
+from tellapart.inference.known_images import KnownImages
 from tellapart.inference.own_extractor import OwnExtractor
-from tellapart.runs.bundled import is_bundled, run_name
+from tellapart.runs.bundled import CHOOSER, is_bundled, run_name
 from tellapart.runs.own_processing import compiled, has_own_processor, prepared
 from tellapart.runs.run import Run
 
@@ -129,8 +130,10 @@ class PhotoCaptioner:
         if settings.against is None:
             batches = self._plain_batches(given, settings)
         else:
-            readers = self._readers(
-                self.judge if settings.matcher is None else open_judge(settings.matcher, self.device)
+            readers = self.readers(
+                self._chooser(settings.against)
+                if settings.matcher is None
+                else open_judge(settings.matcher, self.device)
             )
             others = Neighbourhood(given, settings.against, readers, settings.batch_size, progress)
             batches = others.batches(self.generator, settings.neighbours, settings.weight, settings.beam)
@@ -160,12 +163,28 @@ class PhotoCaptioner:
         chats = not isinstance(self.generator.captioner, Captioner)
         return open_judge("bundled", self.device) if (self.is_bundled or chats) and is_bundled("matcher") else None
 
-    def _readers(self, judge: Judge | None) -> Readers:
+    @functools.cached_property
+    def chooser(self) -> Judge | None:
+        """What chooses among captions of the bundled captioner: the bundled chooser; else the same as `judge`."""
+        return open_judge(CHOOSER, self.device) if self.is_bundled and is_bundled("chooser") else self.judge
+
+    def readers(self, judge: Judge | None) -> Readers:
+        """What reads images for this captioner and for a judge."""
         if judge is None or serves(self.generator.spec, judge.spec):
-            return Readers(self.extractor, judge)
+            return Readers(self.extractor, judge, second=self._second(judge))
+        own: FeatureExtractor | OwnExtractor
         if has_own_processor(judge.run):
-            return Readers(self.extractor, judge, OwnExtractor(judge.run, judge.spec, self.device, self.workers))
-        return Readers(self.extractor, judge, FeatureExtractor(judge.spec, self.device, self.workers))
+            own = OwnExtractor(judge.run, judge.spec, self.device, self.workers)
+        else:
+            own = FeatureExtractor(judge.spec, self.device, self.workers, self.precision)
+        return Readers(self.extractor, judge, own, self._second(judge))
+
+    def _chooser(self, against: OtherImages) -> Judge | None:
+        """Images of an index are compared by its own vectors, which are the bundled matcher's."""
+        return self.judge if isinstance(against, KnownImages) else self.chooser
+
+    def _second(self, judge: Judge | None) -> Judge | None:
+        return self.judge if self.is_bundled and judge is not self.judge else None
 
     def _plain_batches(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[CaptionedBatch]:
         for extracted in self.extractor.extract(images, settings.batch_size):

@@ -53,8 +53,17 @@ def joined_candidates(parts: Sequence[Candidates]) -> Candidates:
     )
 
 
-def terms_of(found: Candidates, evidence: WordEvidence, images: np.ndarray) -> Terms:
-    """The terms of the choice; images: their vectors [I, E]."""
+@dataclass(frozen=True)
+class Truth:
+    """What a judge's evidence says of captions, all [I, K]."""
+
+    total: np.ndarray  # sum of ln p(word is true)
+    least_object: np.ndarray  # the least p(word is true) of its objects, 1 without one
+    least_word: np.ndarray  # the same of other content words
+
+
+def truth_of(found: Candidates, evidence: WordEvidence, images: np.ndarray) -> Truth:
+    """What evidence says of the candidates; images: their vectors [I, E]."""
     chances = evidence.probabilities(images)  # [I, W]
     truth, objects, words = [], [], []
     for chance, captions in zip(chances, found.texts):
@@ -66,15 +75,29 @@ def terms_of(found: Candidates, evidence: WordEvidence, images: np.ndarray) -> T
             truth.append(float(np.sum(np.log(each))))
             objects.append(min((p for p, mark in zip(each, marks) if mark), default=1.0))
             words.append(min((p for p, mark in zip(each, marks) if not mark), default=1.0))
+    return Truth(*(np.asarray(values).reshape(found.usable.shape) for values in (truth, objects, words)))
+
+
+def terms_of(
+    found: Candidates, evidence: WordEvidence, images: np.ndarray, second: tuple[WordEvidence, np.ndarray] | None = None
+) -> Terms:
+    """The terms of the choice; images: their vectors [I, E]. second: the same of a second judge."""
     agreed = [agreements(texts, others, evidence.rarity) for texts, others in zip(found.texts, found.typical)]
-    shape = found.usable.shape
+    own, one = truth_of(found, evidence, images), np.ones(found.usable.shape)
+    other = Truth(0 * one, one, one) if second is None else truth_of(found, *second)
     fluency = np.where(found.usable, found.log_probability / found.words, 0.0)
     return Terms(
         found.usable,
         found.scores,
         found.neighbours,
         np.asarray(agreed),
-        *(np.asarray(values).reshape(shape) for values in (truth, fluency, objects, words)),
+        own.total,
+        fluency,
+        own.least_object,
+        own.least_word,
+        other.total,
+        other.least_object,
+        other.least_word,
     )
 
 

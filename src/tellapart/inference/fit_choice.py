@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tellapart.inference.telling_apart import log_softmax
+from tellapart.inference.telling_apart import SECOND, log_softmax
 
 COST, FEWER_WRONG, FEWER_UNNAMED = 0.025, 0.95, 0.95
 """Shares of the plain captions' values."""
@@ -46,6 +46,9 @@ class Terms:
     fluency: np.ndarray  # ln p(c|I) per word
     least_object: np.ndarray  # the least p(word is true) of its objects, 1 without one
     least_word: np.ndarray  # the same of other content words
+    second_truth: np.ndarray  # as above, by the second judge; 0 without one
+    second_object: np.ndarray  # 1 without one
+    second_word: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,14 @@ class Outcomes:
 def chosen(terms: Terms, settings: Mapping[str, float]) -> np.ndarray:
     """Which caption of each image is chosen [I], at weight 0.5 (see `telling_apart.choose`)."""
     supported = (terms.least_object >= settings["object"]) & (terms.least_word >= settings["word"])
+    second = {name: settings.get(SECOND + name, 0.0) for name in ("object", "word", "truth")}
+    supported &= (terms.second_object >= second["object"]) & (terms.second_word >= second["word"])
     supported[:, 0] = True
     value = (
         log_softmax(settings["softness"] * terms.scores)[:, :, 0]
         + settings["agreement"] * terms.agreement
         + settings["truth"] * terms.truth
+        + second["truth"] * terms.second_truth
         + settings["fluency"] * terms.fluency
     )
     best = np.where(terms.usable & supported, value, -np.inf).argmax(1)

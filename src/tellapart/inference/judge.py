@@ -20,10 +20,9 @@ from tellapart.inference.judging import Surroundings
 from tellapart.inference.light.matching import LightMatcher
 from tellapart.inference.matching import PhotoMatcher
 from tellapart.inference.own_extractor import spec_of
-from tellapart.inference.word_evidence import FOLDER, WordEvidence, read_evidence
+from tellapart.inference.word_evidence import WordEvidence, evidence_of
 from tellapart.models.matchers.dual_encoder import DualEncoderModel
-from tellapart.runs.bundled import MODELS, run_name
-from tellapart.runs.fingerprint import fingerprint
+from tellapart.runs.bundled import run_name
 from tellapart.runs.run import Run, open_run
 from tellapart.runs.texts import as_texts
 
@@ -54,7 +53,7 @@ class Judge:
     @functools.cached_property
     def evidence(self) -> WordEvidence | None:
         """What the matcher sees of words; None for a matcher that it was not fitted for."""
-        return read_evidence(MODELS / FOLDER, fingerprint(self.run.folder))
+        return evidence_of(self.run.folder)
 
     @functools.cached_property
     def has_vectors(self) -> bool:

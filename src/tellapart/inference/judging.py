@@ -64,6 +64,14 @@ def surroundings(own: Encodings, among: Encodings, found: np.ndarray, neighbours
     return Surroundings(own, among, found[:, :neighbours], found[:, neighbours:])
 
 
+@dataclass(frozen=True)
+class Judged:
+    """Images as one judge encodes them."""
+
+    judge: Judging
+    images: Encodings
+
+
 class Judging(Protocol):
     """A matcher that judges captions."""
 

@@ -28,9 +28,12 @@ SHOWN = ("BLEU-1", "BLEU-4", "METEOR", "ROUGE-L", "CIDEr", "CHAIR-s", "CHAIR-i")
 """Metrics of a captioner's model card."""
 
 
-def batches_for(generator: CaptionGenerator, pack: Pack, device: torch.device | str = "cpu") -> Batches:
-    """The pack's images as the captioner reads them; raises if the pack lacks its features."""
-    store = store_like(generator.run, generator.run.data["features"], pack, None)
+def batches_for(
+    reader: CaptionGenerator | Judge, pack: Pack, device: torch.device | str = "cpu", features: str | None = None
+) -> Batches:
+    """The pack's images as a captioner or a judge reads them; raises if the pack lacks its features. features: their
+    name; by default those that it was trained with, or those that are made alike."""
+    store = store_like(reader.run, reader.run.data["features"], pack, features)
     return Batches(pack, store, (), torch.device(device))
 
 
@@ -63,18 +66,37 @@ def plain_confidences(
     return texts, confidences
 
 
+@dataclass(frozen=True)
+class Chooser:
+    """A judge that chooses captions, with the pack's images as it reads them."""
+
+    judge: Judge
+    batches: Batches
+
+    @torch.inference_mode()
+    def vectors(self, image_rows: np.ndarray) -> torch.Tensor:
+        """Its vectors of images of the pack [I, E]."""
+        return torch.cat([self.judge.encode_images(images).vectors for images in _read(self.batches, image_rows)])
+
+
 @torch.inference_mode()
 def captions_against(
-    generator: CaptionGenerator, judge: Judge, batches: Batches, image_rows: np.ndarray, count: int
+    generator: CaptionGenerator,
+    chooser: Chooser,
+    batches: Batches,
+    image_rows: np.ndarray,
+    count: int,
+    second: Judge | None = None,
 ) -> CaptionsAgainst:
-    """Captions of the first `count` of these images against all of them, as `tellapart caption --against`."""
-    album = torch.cat([judge.encode_images(images).vectors for images in _read(batches, image_rows)])  # [I, E]
+    """Captions of the first `count` of these images against all of them, as `tellapart caption --against`; second:
+    another judge, by the captioner's features."""
+    judge, album = chooser.judge, chooser.vectors(image_rows)  # [I, E]
     found = CaptionsAgainst([], [], [], [])
     for places in chunks(np.arange(count), TOGETHER):
         own = album[torch.from_numpy(places)]
         rows = nearest(_as_images(own), _as_images(album), COMPARED)  # [n, M + L]
         around = surroundings(Encoded(own), Encoded(album), rows.cpu().numpy(), NEIGHBOURS)
-        captions = generator.generate_apart(batches.images(image_rows[places]), judge, around)
+        captions = generator.generate_apart(batches.images(image_rows[places]), judge, around, second=second)
         found.captions.extend(captions.texts)
         found.distinct.extend(captions.distinct or [True] * len(places))
         found.sure.extend(captions.sure or [True] * len(places))

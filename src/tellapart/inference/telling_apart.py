@@ -11,12 +11,14 @@ q(J) is the share of neighbour J when the matcher picks one of them by the plain
 words that the image shows; a word that it does not support costs UNSUPPORTED. A caption with such a word, or that names
 one thing twice, is out, unless it is the plain one. Of the others, the highest
 
-    weight * ln p'(I|c) + (1 - weight) * (agreement * a(c) + truth * t(c) + fluency * ln p(c|I) / words)
+    weight * ln p'(I|c) + (1 - weight) * (agreement * a(c) + truth * t(c) + second_truth * t2(c)
+                                          + fluency * ln p(c|I) / words)
 
 is chosen. p'(I|c) is a softmax of `softness` times the matcher's scores over the image, its neighbours and further
 similar images; a is the agreement with the captions of the free search (see `agreement`); t is the sum of ln p(w is
-true) over the content words and amounts, as if they were independent: a caption that says more is wrong more often. The
-weights belong to the evidence (see `fit_choice`). If the matcher still finds some neighbour as good as the image,
+true) over the content words and amounts, as if they were independent: a caption that says more is wrong more often. A
+second matcher, on another backbone, must support the words, too; t2 is its t. The weights belong to the evidence (see
+`fit_choice`). If the matcher still finds some neighbour as good as the image,
 `distinct` is false; if it finds as many of them as with the plain caption, nothing true sets the image apart, and the
 plain caption is returned. A matcher without evidence of words has the value weight * ln p(I|c) + (1 - weight) *
 ln p(c|I) / words.
@@ -25,13 +27,13 @@ ln p(c|I) / words.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tellapart.inference.agreement import agreements
-from tellapart.inference.judging import Judging, Surroundings
+from tellapart.inference.judging import Judged, Judging, Surroundings
 from tellapart.inference.proposals import Proposals
 from tellapart.inference.word_evidence import UNKNOWN, WordEvidence, word_rows
 from tellapart.text.confirmed import claims, is_claim
@@ -47,6 +49,8 @@ UNSUPPORTED = -6.0
 """Nats of a content word that the image does not support."""
 FIRST = 3
 """Proposals per image that are scored before it is known which others could be better."""
+SECOND = "second_"
+"""Beginning of the names of a second judge's weight and thresholds."""
 APART = 1.0
 """Deviations by which a neighbour must show less of a word for the word to set the image apart from it."""
 
@@ -91,10 +95,11 @@ def choose(
     weight: float,
     evidence: WordEvidence | None,
     typical: Sequence[Sequence[str]],
+    second: Judged | None = None,
 ) -> Choice:
     """The best true proposal of each image, or the plain one where that one sets the image apart from as many.
 
-    typical: captions of each image that a free search finds.
+    typical: captions of each image that a free search finds. second: a judge that must support the words, too.
     """
     usable, likely, softness = proposals.usable, proposals.log_probability / proposals.words, 1.0
     if evidence is not None:
@@ -102,6 +107,11 @@ def choose(
         agreed = [agreements(texts, others, evidence.rarity) for texts, others in zip(proposals.texts, typical)]
         weights = evidence.settings
         likely = weights["agreement"] * np.asarray(agreed) + weights["truth"] * support + weights["fluency"] * likely
+        if second is not None and second.judge.evidence is not None and SECOND + "truth" in weights:
+            limits = {name: weights[SECOND + name] for name in ("object", "word")}
+            images = second.judge.image_vectors(second.images)
+            also_true, also_support = word_support(proposals, second.judge.evidence, images, limits)
+            true, likely = true & also_true, likely + weights[SECOND + "truth"] * also_support
         true[:, 0] = True  # the plain caption competes even so: it is the answer if nothing is better
         usable, softness = usable & true, weights["softness"]
     bound = np.where(usable, (1 - weight) * likely, -np.inf)
@@ -116,14 +126,16 @@ def choose(
     return Choice(chosen, np.exp(log_softmax(own)[:, 0]), np.asarray(~confused.any(1)), confused)
 
 
-def word_support(proposals: Proposals, evidence: WordEvidence, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def word_support(
+    proposals: Proposals, evidence: WordEvidence, images: np.ndarray, limits: Mapping[str, float] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Whether the image supports every content word and amount of a proposal, and the sum of their ln p(word is true),
     both [I, K].
 
-    A word without evidence is not supported.
+    A word without evidence is not supported. limits: thresholds `object` and `word`, if not those of the evidence.
     """
     probabilities = evidence.probabilities(images)
-    supported, chance = evidence.supported(probabilities), np.log(probabilities)  # [I, W]
+    supported, chance = evidence.supported(probabilities, limits), np.log(probabilities)  # [I, W]
     marks, sums = [], []
     for row, captions in enumerate(proposals.texts):
         for caption in captions:

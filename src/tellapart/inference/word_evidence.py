@@ -25,11 +25,13 @@ from safetensors.numpy import load_file, save_file
 from tellapart.core.errors import InputError
 from tellapart.core.files import read_json, write_text
 from tellapart.inference.logistic import Logistic
+from tellapart.runs.bundled import MODELS
+from tellapart.runs.fingerprint import fingerprint
 from tellapart.text.concepts import ConceptDictionary
 from tellapart.text.vocabulary import Vocabulary
 
 FOLDER = "evidence"
-"""Beside the bundled runs."""
+"""In the folder of a matcher's run, or beside the bundled runs."""
 TENSORS = ("vectors", "image_mean", "image_covariance", "log_rate", "detectors", "log_named")
 RIDGE = 0.1
 UNKNOWN = 0.01
@@ -126,9 +128,11 @@ class WordEvidence:
         values = truth_features(self.detected(images), self.log_named, self.is_object)
         return self.truth(values).clip(LEAST, 1 - LEAST).astype(np.float32)
 
-    def supported(self, probabilities: np.ndarray) -> np.ndarray:
-        """[..., W] bool: whether an image supports each word, of p(word is true) [..., W]."""
-        objects, words = self.settings["object"], self.settings["word"]
+    def supported(self, probabilities: np.ndarray, limits: Mapping[str, float] | None = None) -> np.ndarray:
+        """[..., W] bool: whether an image supports each word, of p(word is true) [..., W]; limits: other thresholds
+        than those of the settings."""
+        used = self.settings if limits is None else limits
+        objects, words = used["object"], used["word"]
         return probabilities >= np.where(self.is_object > 0, objects, words)
 
     def over_vocabulary(self, values: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
@@ -157,12 +161,12 @@ class WordEvidence:
         write_text(folder / "evidence.json", json.dumps(about, indent=1) + "\n")
 
 
-def read_evidence(folder: Path, fingerprint: str) -> WordEvidence | None:
+def read_evidence(folder: Path, matcher: str) -> WordEvidence | None:
     """The stored evidence of a matcher; None if there is none, or if it belongs to a matcher with other weights."""
     if not (folder / "evidence.json").is_file():
         return None
     about = read_json(folder / "evidence.json")
-    if about["matcher"] != fingerprint:
+    if about["matcher"] != matcher:
         return None
     tensors = {name: value.astype(np.float32) for name, value in load_file(folder / "words.safetensors").items()}
     return WordEvidence(
@@ -177,9 +181,15 @@ def read_evidence(folder: Path, fingerprint: str) -> WordEvidence | None:
     )
 
 
-def needed_evidence(folder: Path, fingerprint: str, matcher: str) -> WordEvidence:
+def evidence_of(run: Path) -> WordEvidence | None:
+    """The evidence of a matcher's run: in its folder, or that of the package; None if there is none."""
+    model = fingerprint(run)
+    return read_evidence(run / FOLDER, model) or read_evidence(MODELS / FOLDER, model)
+
+
+def needed_evidence(folder: Path, model: str, matcher: str) -> WordEvidence:
     """The stored evidence of a matcher; an error if there is none."""
-    evidence = read_evidence(folder, fingerprint)
+    evidence = read_evidence(folder, model)
     if evidence is None:
         raise InputError(f"{folder} has no evidence of {matcher}; fit it with cli.fit_evidence.")
     return evidence

@@ -10,7 +10,7 @@ from tellapart.core.types import Images, Texts
 from tellapart.losses.info_nce import InfoNCE
 from tellapart.models.matchers.dual_encoder import DualEncoderModel
 from tellapart.models.matchers.sentence_encoder import SentenceEncoder, SentenceEncoderSize, from_bert
-from tellapart.models.matchers.word_gru import WordGru
+from tellapart.models.matchers.word_gru import LENGTH, WordGru
 
 SMALL = SentenceEncoderSize(words=50, width=24, layers=2, heads=3, feed_forward=32, positions=16)
 
@@ -50,6 +50,21 @@ def test_word_gru_gives_one_vector_per_caption() -> None:
     side = WordGru(30, width=6, hidden=5)
     tokens = torch.tensor([[4, 5, 0], [6, 0, 0]])
     assert side(tokens, tokens > 0).shape == (2, side.width)
+
+
+def test_a_captions_gru_vector_does_not_depend_on_what_is_read_with_it() -> None:
+    """The direction from the end starts in the padding, so without a fixed length every batch gives another vector."""
+    torch.manual_seed(0)
+    side = WordGru(30, width=6, hidden=5).eval()
+    alone = torch.tensor([[4, 5]])
+    beside = torch.tensor([[4, 5, 0, 0, 0], [6, 7, 8, 9, 10]])
+    read = side(alone, alone > 0)
+    torch.testing.assert_close(side(beside, beside > 0)[:1], read)
+    states, _ = side.gru(side.words(alone))
+    assert not torch.allclose(states.amax(1), read, atol=1e-3)
+    whole = torch.nn.functional.pad(alone, (0, LENGTH - 2))  # as in training
+    states, _ = side.gru(side.words(whole))
+    torch.testing.assert_close(states[:, :2].amax(1), read)
 
 
 def test_several_positives_against_a_naive_loop() -> None:

@@ -16,7 +16,7 @@ from tellapart.inference.found_images import found_images, identity
 from tellapart.inference.generated import GUIDED_BEAM, GeneratedCaptions
 from tellapart.inference.judging import COMPARED, Vectors, surroundings
 from tellapart.inference.known_images import KnownImages, checked_for
-from tellapart.inference.light.extractor import LightExtractor
+from tellapart.inference.light.extractor import LightExtracted, LightExtractor
 from tellapart.inference.light.matching import LightMatcher
 from tellapart.inference.light.neighbours import nearest_vectors
 
@@ -40,7 +40,8 @@ class LightBatch:
 class LightNeighbourhood:
     """The images to caption, which come first, and those to compare with; an image may be both.
 
-    Every image is read once. Of those to compare with, one vector is kept; of the others their cells too, as float16.
+    Of images to compare with, one vector is kept; of the others their cells too, as float16. Every image is read once,
+    or once by the captioner and once by a judge that reads other cells.
     """
 
     def __init__(
@@ -99,12 +100,23 @@ class LightNeighbourhood:
         return LightBatch(places.tolist(), captions, faults, names, cells)
 
     def _read(self, everything: list[ImageInput], extractor: LightExtractor, progress: Progress) -> None:
-        with progress.bar(len(everything), "extracting features") as advance:
-            for extracted in extractor.extract(everything, self.batch_size):
+        shared = self.judge.run.backbone == extractor.run.backbone
+        read_twice = 0 if shared else self.kept
+        with progress.bar(len(everything) + read_twice, "extracting features") as advance:
+            if not shared:
+                for extracted in extractor.extract(everything[: self.kept], self.batch_size):
+                    self.faults |= extracted.faults
+                    self._keep_cells(extracted)
+                    advance(len(extracted.places) + len(extracted.faults))
+            for extracted in (extractor if shared else self.judge.extractor).extract(everything, self.batch_size):
                 self.faults |= extracted.faults
                 if extracted.places:
                     self.vectors[extracted.places] = self.judge.encode_features(extracted.cells)
-                for number, place in enumerate(extracted.places):
-                    if place < self.kept:
-                        self.cells[place] = extracted.cells[number].astype(np.float16)
+                if shared:
+                    self._keep_cells(extracted)
                 advance(len(extracted.places) + len(extracted.faults))
+
+    def _keep_cells(self, extracted: LightExtracted) -> None:
+        for number, place in enumerate(extracted.places):
+            if place < self.kept:
+                self.cells[place] = extracted.cells[number].astype(np.float16)

@@ -16,7 +16,8 @@ from tellapart.inference.caption import Caption
 from tellapart.inference.caption_attention import CaptionAttention, attention_of_words
 from tellapart.inference.caption_settings import NEIGHBOURS, CaptionSettings, MatcherOrRun, OtherImages
 from tellapart.inference.generated import BEAM, GUIDED_BEAM, GeneratedCaptions, caption_of, generated, with_confidence
-from tellapart.inference.judging import Surroundings, Vectors
+from tellapart.inference.judging import Judged, Surroundings, Vectors
+from tellapart.inference.known_images import KnownImages
 from tellapart.inference.light.against import LightBatch, LightNeighbourhood
 from tellapart.inference.light.exported_run import ExportedRun, is_exported, open_exported
 from tellapart.inference.light.extractor import LightExtractor, cores
@@ -26,7 +27,7 @@ from tellapart.inference.light.sessions import chosen_precision
 from tellapart.inference.light.steps import ExportedCaptioner
 from tellapart.inference.truest import TRUE_BEAM, evidence_for_plain, truest
 from tellapart.inference.word_regions import pointed
-from tellapart.runs.bundled import MODELS
+from tellapart.runs.bundled import CHOOSER, MODELS
 
 DEFAULT_SETTINGS = CaptionSettings()
 
@@ -101,7 +102,7 @@ class LightCaptioner:
 
         Memory does not grow with the number of images.
         """
-        judge = self.judge if settings.matcher is None else as_light(settings.matcher)
+        judge = self._chooser(settings.against) if settings.matcher is None else as_light(settings.matcher)
         if settings.against is not None and judge is None:  # a matcher that only torch can run
             return self._by_torch(images, settings)
         given, _ = as_images(images)
@@ -130,10 +131,19 @@ class LightCaptioner:
             return None
         return LightMatcher(open_exported("bundled", "matcher"), self.workers, self.precision)
 
+    @cached_property
+    def chooser(self) -> LightMatcher | None:
+        """What chooses among captions of the bundled captioner: the bundled chooser; else the same as `judge`."""
+        if self.judge is None or not is_exported(CHOOSER, "matcher"):
+            return self.judge
+        return LightMatcher(open_exported(CHOOSER, "matcher"), self.workers, self.precision)
+
     def open(self, judge: LightMatcher) -> None:
         """Open what captions against other images need, so that threads do not open it twice."""
         self.captioner.open()
         judge.open()
+        if self.judge is not None:
+            self.judge.open()
 
     def generate(self, cells: np.ndarray, beam: int = BEAM) -> GeneratedCaptions:
         """The likeliest caption of each image [I, R, D], by beam search."""
@@ -161,7 +171,10 @@ class LightCaptioner:
     ) -> GeneratedCaptions:
         """True captions that tell each image apart from its neighbours, scored by a judge (see `telling_apart`)."""
         searches = ExportedSearches(self.captioner, self.run.vocabulary, cells, is_bundled=self.is_bundled)
-        return captions_apart(searches, judge, around, beam or GUIDED_BEAM, weight)
+        second = None
+        if self.judge is not None and self.judge.run.folder != judge.run.folder:
+            second = Judged(self.judge, Vectors(self.judge.encode_features(cells)))
+        return captions_apart(searches, judge, around, beam or GUIDED_BEAM, weight, second)
 
     def attention_of(
         self, captions: GeneratedCaptions, row: int, cells: np.ndarray, judge: LightMatcher | None
@@ -173,6 +186,10 @@ class LightCaptioner:
         if judge is None or not found.words:
             return found
         return pointed(found, judge.cell_similarity(cells, found.words))
+
+    def _chooser(self, against: OtherImages | None) -> LightMatcher | None:
+        """Images of an index are compared by its own vectors, which are the bundled matcher's."""
+        return self.judge if isinstance(against, KnownImages) else self.chooser
 
     def _plain_batches(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[LightBatch]:
         for extracted in self.extractor.extract(images, settings.batch_size):

@@ -19,7 +19,7 @@ from tellapart.runs.bundled import PREFIX, Name, run_folder, run_name
 from tellapart.runs.run_features import backbone_path
 from tellapart.text.vocabulary import Vocabulary
 
-PARTS = {"captioner": ("start", "step"), "matcher": ("image", "text")}
+PARTS = {"captioner": ("start", "step"), "matcher": ("image", "text"), "chooser": ("image", "text")}
 """The graphs of each kind of model."""
 
 
@@ -89,7 +89,7 @@ def is_exported(model: str | os.PathLike[str], name: Name) -> bool:
         folder = run_folder(named)
     except InputError:
         return False
-    if named.startswith(PREFIX) and named != PREFIX + name:
+    if named.startswith(PREFIX) and PARTS[named.removeprefix(PREFIX)] != PARTS[name]:
         return False
     return all(graph_path(folder / part, "float32").is_file() for part in PARTS[name])
 

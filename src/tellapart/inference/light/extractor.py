@@ -49,8 +49,9 @@ class LightExtractor:
 
     @cached_property
     def backbone(self) -> Session:
-        """The graph, opened for the first image."""
-        return Session(graph_path(self.run.backbone, self.precision))
+        """The graph, opened for the first image; that in float32 where there is none in int8."""
+        path = graph_path(self.run.backbone, self.precision)
+        return Session(path if path.is_file() else graph_path(self.run.backbone, "float32"))
 
     def extract(self, images: Iterable[ImageInput], batch_size: int = 32) -> Iterator[LightExtracted]:
         """Cells in order, up to `batch_size` images at a time (rounded up to whole units of work)."""

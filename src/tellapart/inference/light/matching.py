@@ -16,8 +16,7 @@ from tellapart.inference.light.encoder import ExportedEncoder
 from tellapart.inference.light.exported_run import ExportedRun
 from tellapart.inference.light.extractor import LightExtractor
 from tellapart.inference.light.sessions import chosen_precision
-from tellapart.inference.word_evidence import FOLDER, WordEvidence, read_evidence
-from tellapart.runs.bundled import MODELS
+from tellapart.inference.word_evidence import WordEvidence, evidence_of
 from tellapart.runs.fingerprint import fingerprint
 
 ImageInputs = ImageInput | Iterable[ImageInput]
@@ -106,7 +105,7 @@ class LightMatcher:
     @cached_property
     def evidence(self) -> WordEvidence | None:
         """What the matcher sees of words; None for a matcher that it was not fitted for."""
-        return read_evidence(MODELS / FOLDER, self.fingerprint)
+        return evidence_of(self.run.folder)
 
     def caption_vectors(self, captions: Sequence[str]) -> np.ndarray:
         """Vectors of captions [C, E]; one without a known word is no error."""

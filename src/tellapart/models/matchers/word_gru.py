@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from torch import Tensor, nn
+from torch.nn import functional
+
+LENGTH = 22
+"""Captions are padded to at least this length, that of end-to-end training (`word_table`): the direction from the end
+reads the padding first, so a caption's vector would depend on the longest one that is read with it."""
 
 
 class WordGru(nn.Module):
@@ -16,6 +21,7 @@ class WordGru(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        read, _ = self.gru(self.dropout(self.words(tokens)))  # [C, T, 2 * hidden]
-        pooled: Tensor = read.float().masked_fill(~mask.unsqueeze(-1), -1e4).amax(1)
+        padded = functional.pad(tokens, (0, max(0, LENGTH - tokens.shape[1])))
+        read, _ = self.gru(self.dropout(self.words(padded)))  # [C, at least T, 2 * hidden]
+        pooled: Tensor = read[:, : tokens.shape[1]].float().masked_fill(~mask.unsqueeze(-1), -1e4).amax(1)
         return pooled

@@ -1,7 +1,8 @@
 """The runs that come with the package, so that it captions and finds photos right after installing it.
 
-Each is a run folder in `runs/bundled/NAME` with float16 weights, made by `tellapart.runs.slim_run.slim_run`.
-`bundled:captioner` and `bundled:matcher` can be used wherever a run folder can.
+Each is a run folder in `runs/bundled/NAME` with weights in 8 or 16 bits, made by `tellapart.runs.slim_run.slim_run`.
+`bundled:captioner`, `bundled:matcher` and `bundled:chooser`, a second matcher that chooses among captions, can be used
+wherever a run folder can.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ BUNDLED = "bundled"
 """The package's model of the kind that is asked for."""
 PREFIX = "bundled:"
 HUB_PREFIX = "hf:"
-Name = Literal["captioner", "matcher"]
-NAMES: tuple[Name, ...] = ("captioner", "matcher")
+Name = Literal["captioner", "matcher", "chooser"]
+NAMES: tuple[Name, ...] = ("captioner", "matcher", "chooser")
+CHOOSER = PREFIX + "chooser"
+"""The matcher that chooses among captions of images to compare with."""
 
 
 def is_bundled(name: Name) -> bool:
@@ -38,7 +41,7 @@ def run_folder(name: Path | str) -> Path:
     if str(name).startswith(HUB_PREFIX) and (exported / "recipe.json").is_file():
         return exported
     if str(name) == BUNDLED and not exported.exists():
-        raise InputError(f"The package has two models; write {' or '.join(PREFIX + n for n in NAMES)}.")
+        raise InputError(f"The package has several models; write {' or '.join(PREFIX + n for n in NAMES[:2])}.")
     if not str(name).startswith(PREFIX):
         return Path(name)
     own = str(name).removeprefix(PREFIX)
