@@ -78,9 +78,9 @@ def test_outcomes_by_hand() -> None:
 
 def test_limits_cost_more_than_the_judge_gives() -> None:
     plain = {"right": 0.4, "cider": 1.0, "wrong_object": 0.1, "unnamed": 1.0}
-    good = {"right": 0.5, "cider": 0.975, "wrong_object": 0.095, "unnamed": 0.95}
+    good = {"right": 0.5, "cider": 0.955, "wrong_object": 0.095, "unnamed": 1.11}
     assert merit(good, plain) == pytest.approx(0.5)
-    for worse in ({"cider": 0.955}, {"wrong_object": 0.115}, {"unnamed": 0.97}):
+    for worse in ({"cider": 0.935}, {"wrong_object": 0.115}, {"unnamed": 1.13}):
         assert merit({**good, "right": 0.55, **worse}, plain) == pytest.approx(0.45)
 
 

@@ -82,6 +82,11 @@ def test_the_guide_prefers_what_the_neighbours_lack() -> None:
     for word, value in expected.items():
         assert float(found[0, VOCABULARY.ids[word]]) == pytest.approx(value, abs=1e-5)
     assert float(found[0, VOCABULARY.ids["a"]]) == 0 == float(found[0, VOCABULARY.ids["kite"]])
+    seen = Judged(VectorJudge(evidence()), Vectors(unit(0, 1, 0, 0)))  # no dog
+    stronger = guide(known, VectorJudge(), around, VOCABULARY, np.asarray([[0.25, 0.75]]), 3.0, seen)
+    expected = {"dog": UNSUPPORTED, "sofa": 3 * 1.2, "red": UNSUPPORTED, "zebra": UNSUPPORTED}
+    for word, value in expected.items():
+        assert float(stronger[0, VOCABULARY.ids[word]]) == pytest.approx(value, abs=1e-5)
 
 
 def test_confusion_is_the_judges_choice_among_neighbours() -> None:

@@ -14,7 +14,7 @@ from tellapart.inference.generated import GeneratedCaptions, new_words, with_con
 from tellapart.inference.judging import Judged, Judging, Surroundings
 from tellapart.inference.light.decoded import Captions
 from tellapart.inference.proposals import Proposals, join_proposals
-from tellapart.inference.telling_apart import choose, confusion, differing_words, guide
+from tellapart.inference.telling_apart import MORE_STRENGTH, STRENGTH, choose, confusion, differing_words, guide
 from tellapart.inference.truest import TRUE_BEAM, evidence_for_plain, truest
 from tellapart.text.vocabulary import Vocabulary
 
@@ -98,7 +98,9 @@ def propose(
     parts = [plain, free]
     if evidence is not None:
         shares = confusion(judge, [vocabulary.decode(row) for row in plain.tokens.tolist()], around)
-        parts.append(searches.guided(rows, guide(evidence, judge, around, vocabulary, shares), beam))
+        for strength in (STRENGTH, MORE_STRENGTH):
+            preferred = guide(evidence, judge, around, vocabulary, shares, strength, second)
+            parts.append(searches.guided(rows, preferred, beam))
     return Proposed(plain, join_proposals(parts, len(rows), vocabulary), typical)
 
 

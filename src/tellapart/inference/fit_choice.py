@@ -3,8 +3,8 @@
 For each image there are several captions, with the terms of their value and with what became of them: whether an
 independent judge picks the image from the caption, its CIDEr, whether it names an object that no reference has, and how
 many of its words no reference confirms. Weights are drawn at random; those whose captions the judge gets right most
-often count, provided that CIDEr loses at most COST, that at most FEWER_WRONG as many captions name a wrong object as
-plain ones, and at most FEWER_UNNAMED as many words are unconfirmed. The mean of the KEPT best is less a matter of
+often count, provided that CIDEr loses at most COST, that at most WRONG times as many captions name a wrong object as
+plain ones, and at most UNNAMED times as many words are unconfirmed. The mean of the KEPT best is less a matter of
 chance than the one best.
 """
 
@@ -17,18 +17,21 @@ import numpy as np
 
 from tellapart.inference.telling_apart import SECOND, log_softmax
 
-COST, FEWER_WRONG, FEWER_UNNAMED = 0.025, 0.95, 0.95
-"""Shares of the plain captions' values."""
+COST, WRONG, UNNAMED = 0.045, 0.95, 1.11
+"""Shares of the plain captions' values. The likeliest captions have 1.11 times as many unconfirmed words."""
 SHORTFALL = 5.0
 """Points of the judge per point by which a limit is missed."""
-DRAWN, KEPT = 1500, 10
+DRAWN, KEPT = 3000, 10
 RANGES = {
-    "softness": (0.3, 1.0),
-    "agreement": (0.5, 3.0),
-    "truth": (0.12, 0.8),
-    "fluency": (0.3, 1.6),
-    "object": (0.55, 0.8),
-    "word": (0.05, 0.2),
+    "softness": (0.3, 2.0),
+    "agreement": (0.3, 2.5),
+    "truth": (0.05, 0.8),
+    "fluency": (0.2, 1.6),
+    "object": (0.4, 0.75),
+    "word": (0.02, 0.12),
+    "second_truth": (0.05, 0.6),
+    "second_object": (0.4, 0.7),
+    "second_word": (0.02, 0.12),
 }
 """Least and greatest value of each weight and threshold."""
 
@@ -90,8 +93,8 @@ def merit(found: Mapping[str, float], plain: Mapping[str, float]) -> float:
     """The share that the judge gets right, less SHORTFALL times the shares by which limits are missed."""
     missed = (
         max(0.0, 1 - COST - found["cider"] / max(plain["cider"], 1e-9)),
-        max(0.0, found["wrong_object"] - FEWER_WRONG * plain["wrong_object"]),
-        max(0.0, found["unnamed"] / max(plain["unnamed"], 1e-9) - FEWER_UNNAMED),
+        max(0.0, found["wrong_object"] - WRONG * plain["wrong_object"]),
+        max(0.0, found["unnamed"] / max(plain["unnamed"], 1e-9) - UNNAMED),
     )
     return found["right"] - SHORTFALL * sum(missed)
 

@@ -40,8 +40,8 @@ from tellapart.text.confirmed import claims, is_claim
 from tellapart.text.function_words import content_words
 from tellapart.text.vocabulary import Vocabulary
 
-STRENGTH = 1.0
-"""Nats per deviation."""
+STRENGTH, MORE_STRENGTH = 1.0, 2.0
+"""Nats per deviation, of the guided searches."""
 MOST_CONTRAST = 2.0
 SUPPORTED = 1.0
 """Deviations from which an image supports a word."""
@@ -66,9 +66,16 @@ class Choice:
 
 
 def guide(
-    evidence: WordEvidence, judge: Judging, around: Surroundings, vocabulary: Vocabulary, shares: np.ndarray
+    evidence: WordEvidence,
+    judge: Judging,
+    around: Surroundings,
+    vocabulary: Vocabulary,
+    shares: np.ndarray,
+    strength: float = STRENGTH,
+    second: Judged | None = None,
 ) -> np.ndarray:
-    """Nats per word [I, V]: STRENGTH * g, or UNSUPPORTED; 0 for words that no image can confirm. shares: q [I, M]."""
+    """Nats per word [I, V]: strength * g, or UNSUPPORTED; 0 for words that no image can confirm. shares: q [I, M].
+    second: a judge that must support the words, too."""
     own, among = (
         evidence.z(judge.image_vectors(around.own)),
         evidence.z(judge.image_vectors(around.among)),
@@ -77,9 +84,19 @@ def guide(
     bounded = contrast.clip(-MOST_CONTRAST, MOST_CONTRAST)
     bounded = np.where((bounded > 0) & (own < SUPPORTED), np.float32(0), bounded)
     supported = evidence.supported(evidence.probabilities(judge.image_vectors(around.own)))
-    nats = np.where(supported, STRENGTH * bounded, UNSUPPORTED).astype(np.float32)
+    if second is not None and second.judge.evidence is not None and SECOND + "truth" in evidence.settings:
+        supported &= _also_supported(evidence, second.judge.evidence, second.judge.image_vectors(second.images))
+    nats = np.where(supported, strength * bounded, UNSUPPORTED).astype(np.float32)
     claimed = np.asarray([is_claim(word) for word in evidence.words])
     return evidence.over_vocabulary(nats * claimed, vocabulary)
+
+
+def _also_supported(evidence: WordEvidence, other: WordEvidence, images: np.ndarray) -> np.ndarray:
+    """[I, W] bool: whether images [I, E] support the words of `evidence` by the evidence of a second judge."""
+    limits = {name: evidence.settings[SECOND + name] for name in ("object", "word")}
+    supported = other.supported(other.probabilities(images), limits)
+    known = np.asarray([other.place.get(word, -1) for word in evidence.words])
+    return np.asarray(supported[:, known] & (known >= 0))
 
 
 def confusion(judge: Judging, captions: Sequence[str], around: Surroundings) -> np.ndarray:
