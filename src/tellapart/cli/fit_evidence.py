@@ -18,7 +18,7 @@ from tellapart.data.pack import Pack
 from tellapart.images.opening import open_image
 from tellapart.images.sources import ImageInput
 from tellapart.inference.caption_settings import NEIGHBOURS
-from tellapart.inference.captioning import PhotoCaptioner, load_captioner
+from tellapart.inference.captioning import PhotoCaptioner, load_captioner, readers_of
 from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.fit_evidence import (
     Examples,
@@ -73,7 +73,7 @@ def fit(options: FitOptions) -> None:
     pack, captioner, judge = Pack(options.data), load_captioner(options.captioner), open_judge(options.matcher)
     if not judge.has_vectors:
         raise InputError(f"{options.matcher} must have one vector per image; choose another matcher.")
-    readers = captioner.readers(judge)
+    readers = readers_of(captioner, judge)
     album = ImageVectors(judge, readers.own or readers.captioner)
     chosen = pack.split(options.split).images[: options.images + options.others].tolist()
     rows, further = chosen[: options.images], chosen[options.images :]
@@ -144,7 +144,7 @@ def _against(
     vectors: np.ndarray,
 ) -> tuple[list[str], list[float]]:
     """Captions of the images, whose vectors [N, E] come first, against all; confidences that are not calibrated."""
-    judge, second = album.judge, captioner.readers(album.judge).second
+    judge, second = album.judge, readers_of(captioner, album.judge).second
     judge.evidence = replace(evidence, plain=None, against=None)
     texts: list[str] = []
     found: list[float] = []

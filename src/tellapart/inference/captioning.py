@@ -130,10 +130,11 @@ class PhotoCaptioner:
         if settings.against is None:
             batches = self._plain_batches(given, settings)
         else:
-            readers = self.readers(
+            readers = readers_of(
+                self,
                 self._chooser(settings.against)
                 if settings.matcher is None
-                else open_judge(settings.matcher, self.device)
+                else open_judge(settings.matcher, self.device),
             )
             others = Neighbourhood(given, settings.against, readers, settings.batch_size, progress)
             batches = others.batches(self.generator, settings.neighbours, settings.weight, settings.beam)
@@ -168,23 +169,9 @@ class PhotoCaptioner:
         """What chooses among captions of the bundled captioner: the bundled chooser; else the same as `judge`."""
         return open_judge(CHOOSER, self.device) if self.is_bundled and is_bundled("chooser") else self.judge
 
-    def readers(self, judge: Judge | None) -> Readers:
-        """What reads images for this captioner and for a judge."""
-        if judge is None or serves(self.generator.spec, judge.spec):
-            return Readers(self.extractor, judge, second=self._second(judge))
-        own: FeatureExtractor | OwnExtractor
-        if has_own_processor(judge.run):
-            own = OwnExtractor(judge.run, judge.spec, self.device, self.workers)
-        else:
-            own = FeatureExtractor(judge.spec, self.device, self.workers, self.precision)
-        return Readers(self.extractor, judge, own, self._second(judge))
-
     def _chooser(self, against: OtherImages) -> Judge | None:
         """Images of an index are compared by its own vectors, which are the bundled matcher's."""
         return self.judge if isinstance(against, KnownImages) else self.chooser
-
-    def _second(self, judge: Judge | None) -> Judge | None:
-        return self.judge if self.is_bundled and judge is not self.judge else None
 
     def _plain_batches(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[CaptionedBatch]:
         for extracted in self.extractor.extract(images, settings.batch_size):
@@ -216,6 +203,19 @@ class PhotoCaptioner:
     def _attention(self, captions: GeneratedCaptions, images: Images, row: int) -> CaptionAttention:
         found = attention_of_caption(captions.decoded, images, row, self.generator.run.vocabulary)
         return pointing_attention(found, images, row, self.judge)
+
+
+def readers_of(captioner: PhotoCaptioner, judge: Judge | None) -> Readers:
+    """What reads images for a captioner and for a judge of its captions."""
+    second = captioner.judge if captioner.is_bundled and judge is not captioner.judge else None
+    if judge is None or serves(captioner.generator.spec, judge.spec):
+        return Readers(captioner.extractor, judge, second=second)
+    own: FeatureExtractor | OwnExtractor
+    if has_own_processor(judge.run):
+        own = OwnExtractor(judge.run, judge.spec, captioner.device, captioner.workers)
+    else:
+        own = FeatureExtractor(judge.spec, captioner.device, captioner.workers, captioner.precision)
+    return Readers(captioner.extractor, judge, own, second)
 
 
 def load_captioner(
