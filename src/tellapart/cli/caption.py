@@ -39,7 +39,8 @@ class CaptionOptions:
     """With --against: how many of the most similar photos to compare with."""
     matcher: str | None = None
     """With --against: a matcher's run, or hf:FOLDER, that scores how well a caption identifies its photo. Default: the
-    bundled matcher for the bundled captioner, otherwise the captioner itself."""
+    bundled chooser for the bundled captioner (for photos of an index the bundled matcher), otherwise the captioner
+    itself."""
     show_attention: Path | None = None
     """Draw the attention of each word: a .png for one photo, a folder for several."""
     sidecar: bool = False

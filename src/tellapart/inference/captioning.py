@@ -85,7 +85,8 @@ class PhotoCaptioner:
 
         against: a folder, or images. Each caption then distinguishes its image from the most similar of these.
         neighbours: how many of them. weight: 0 for a likely and true caption, 1 for the most distinctive.
-        matcher: scores how well a caption identifies its image; by default the captioner does.
+        matcher: scores how well a caption identifies its image; by default the bundled chooser does for the
+        bundled captioner, and others do so themselves.
         attention: add the attention of each word. beam: captions considered; 0 for 5
         (3 for other captioners than the bundled one), or 10 with `against`.
 
