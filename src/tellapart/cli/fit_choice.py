@@ -30,10 +30,11 @@ from tellapart.inference.fit_choice import chosen, fit_choice, means
 from tellapart.inference.fit_evidence import fit_calibration, is_true, with_against
 from tellapart.inference.generated import GUIDED_BEAM
 from tellapart.inference.judge import Judge, open_judge
-from tellapart.inference.judging import COMPARED, Judged, surroundings
+from tellapart.inference.judging import COMPARED, Judged, second_of, surroundings
 from tellapart.inference.light.neighbours import nearest_vectors
 from tellapart.inference.pack_captions import Chooser, batches_for, look_alikes_by, references_of
 from tellapart.inference.pack_matcher import open_pack_matcher
+from tellapart.inference.telling_apart import SECOND
 from tellapart.inference.word_evidence import FOLDER, WordEvidence, needed_evidence
 from tellapart.metrics.captions.neighbours import LOOK_ALIKES
 from tellapart.metrics.captions.ptb.tokenizer import tokenize_groups
@@ -88,7 +89,7 @@ def fit(options: ChoiceOptions) -> None:
     references = tokenize_groups(references_of(pack, rows[:count]))
     album = Chooser(chooser, batches_for(chooser, pack, features=options.chooser_features))
     vectors = album.vectors(rows).numpy()
-    second = open_judge("bundled") if generator.is_bundled else None
+    second = second_of(chooser, open_judge("bundled") if generator.is_bundled else None)
     found = joined_candidates(_candidates(generator, chooser, second, batches, rows[:count], vectors))
     judge = open_pack_matcher(options.judge, pack, options.judge_features)
     right = np.stack([judge.picks(rows, list(texts), similar).cpu().numpy() for texts in zip(*found.texts)], 1)
@@ -96,6 +97,8 @@ def fit(options: ChoiceOptions) -> None:
     terms = terms_of(found, evidence, vectors[:count], also)
     outcomes = outcomes_of(found.texts, references, right)
     settings = {**evidence.settings, **fit_choice(terms, outcomes)}
+    if second is None:
+        settings = {name: value for name, value in settings.items() if not name.startswith(SECOND)}
     places = chosen(terms, settings)
     for name, where in (("plain", np.zeros(count, np.int64)), ("against", places)):
         print(name, {key: round(value, 4) for key, value in means(outcomes, where).items()})

@@ -144,7 +144,7 @@ def _against(
     vectors: np.ndarray,
 ) -> tuple[list[str], list[float]]:
     """Captions of the images, whose vectors [N, E] come first, against all; confidences that are not calibrated."""
-    judge, second = album.judge, readers_of(captioner, album.judge).second
+    judge, second = album.judge, readers_of(captioner, album.judge).second  # None for the bundled matcher itself
     judge.evidence = replace(evidence, plain=None, against=None)
     texts: list[str] = []
     found: list[float] = []

@@ -25,6 +25,7 @@ from tellapart.data.pack import Pack
 from tellapart.inference.caption_generator import open_caption_generator
 from tellapart.inference.fit_evidence import is_true
 from tellapart.inference.judge import open_judge
+from tellapart.inference.judging import second_of
 from tellapart.inference.pack_captions import (
     CaptionsAgainst,
     Chooser,
@@ -100,7 +101,7 @@ def model_card(options: ModelCardOptions) -> dict[str, dict[str, float]]:
     rows, count = _chosen(pack, options)
     generator = open_caption_generator(options.captioner, options.device)
     batches = batches_for(generator, pack, options.device)
-    second = open_judge("bundled", options.device) if generator.is_bundled else None
+    matcher = open_judge("bundled", options.device) if generator.is_bundled else None
     by = Batches(pack, FeatureStore(pack.feature_folder(options.look_alikes_by))) if options.look_alikes_by else batches
     similar = look_alikes_by(by, rows, options.look_alikes)
     given = Measured(pack, rows, count, references_of(pack, rows), similar)
@@ -109,12 +110,12 @@ def model_card(options: ModelCardOptions) -> dict[str, dict[str, float]]:
     notes: list[str] = []
     distinct: list[bool] = []
     if not options.against:
-        systems["plain"] = plain_captions(generator, batches, rows[:count], second)
+        systems["plain"] = plain_captions(generator, batches, rows[:count], matcher)
     else:
         judge = open_judge(options.chooser, options.device)
         chooser = Chooser(judge, batches_for(judge, pack, options.device, options.chooser_features))
-        systems["plain"], confidences["plain"] = plain_confidences(generator, second or judge, batches, rows[:count])
-        against = captions_against(generator, chooser, batches, rows, count, second)
+        systems["plain"], confidences["plain"] = plain_confidences(generator, matcher or judge, batches, rows[:count])
+        against = captions_against(generator, chooser, batches, rows, count, second_of(judge, matcher))
         systems["against"], confidences["against"] = against.captions, against.confidence
         distinct = against.distinct
         notes.append(_note(systems["plain"], against))

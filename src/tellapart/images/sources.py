@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from PIL import Image
@@ -48,14 +48,24 @@ def as_source(image: ImageInput | ImageSource) -> ImageSource:
     if isinstance(image, str | os.PathLike):
         return RemoteFile(str(image)) if is_address(image) else Path(image)
     if isinstance(image, io.BytesIO):
-        return io.BytesIO(image.read())
+        return io.BytesIO(_rest_of(image) or b"")
     if isinstance(image, Image.Image):
         return image
     if isinstance(image, np.ndarray):
         return _from_array(image)
-    if hasattr(image, "read") and isinstance(data := image.read(), bytes):
+    if hasattr(image, "read") and (data := _rest_of(image)) is not None:
         return io.BytesIO(data)
     raise InputError(_not_an_image(image))
+
+
+def _rest_of(file: Any) -> bytes | None:
+    """The bytes of an open file from where it stands, and it stands there again: an image may be read twice. None for
+    a file of text."""
+    place = file.tell() if hasattr(file, "seekable") and file.seekable() else None
+    data = file.read()
+    if place is not None:
+        file.seek(place)
+    return data if isinstance(data, bytes) else None
 
 
 def name_of(image: ImageInput | ImageSource) -> str | None:

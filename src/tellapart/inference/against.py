@@ -1,4 +1,5 @@
-"""Captions of images among other images: each image is read once, and its neighbours are found by one vector each."""
+"""Captions of images among other images, whose neighbours are found by one vector each. An image is read once, or twice
+if the judge reads other features than the captioner."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def captions_apart(
     judge, which chooses plain captions and must support the words of the others."""
     evidence = judge.evidence
     found = propose(searches, judge, around, beam, second)
-    choice = choose(found.proposals, judge, around, weight, evidence, found.typical, second)
+    choice = choose(found.proposals, judge, around, weight, evidence, typical=found.typical, second=second)
     plain, decoded = found.plain, found.proposals.select(choice.chosen)
     texts, likeliest = ([searches.vocabulary.decode(row) for row in part.tokens.tolist()] for part in (decoded, plain))
     confused = [row.nonzero()[0].tolist() for row in choice.confused]
@@ -89,7 +89,7 @@ class Proposed:
 def propose(
     searches: Searches, judge: Judging, around: Surroundings, beam: int, second: Judged | None = None
 ) -> Proposed:
-    """Captions to choose from: the plain ones, those of a free search, and those of a guided one."""
+    """Captions to choose from: the plain ones, those of a free search, and those of two guided ones."""
     evidence, vocabulary, rows = judge.evidence, searches.vocabulary, np.arange(len(around.neighbours))
     plain = plain_captions(searches, second or Judged(judge, around.own))
     free = searches.guided(rows, None, beam)
@@ -99,7 +99,7 @@ def propose(
     if evidence is not None:
         shares = confusion(judge, [vocabulary.decode(row) for row in plain.tokens.tolist()], around)
         for strength in (STRENGTH, MORE_STRENGTH):
-            preferred = guide(evidence, judge, around, vocabulary, shares, strength, second)
+            preferred = guide(evidence, judge, around, vocabulary, shares, strength=strength, second=second)
             parts.append(searches.guided(rows, preferred, beam))
     return Proposed(plain, join_proposals(parts, len(rows), vocabulary), typical)
 

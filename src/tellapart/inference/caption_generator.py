@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -203,8 +204,12 @@ class _Searches:
     def is_bundled(self) -> bool:
         return self.generator.is_bundled
 
-    def plain(self) -> Captions:
+    @cached_property
+    def _plain(self) -> Captions:
         return as_arrays(self.generator.plain(self.images, state=self.state))
+
+    def plain(self) -> Captions:
+        return self._plain
 
     def whole_beam(self, beam: int) -> Captions:
         return as_arrays(self.generator.whole_beam(self.images, self.state, beam))

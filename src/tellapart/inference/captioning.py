@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import overload
 
 import torch
@@ -31,6 +32,7 @@ from tellapart.inference.feature_extractor import FeatureExtractor
 from tellapart.inference.feature_spec import serves
 from tellapart.inference.generated import caption_of
 from tellapart.inference.judge import Judge, open_judge
+from tellapart.inference.judging import second_of
 from tellapart.inference.known_images import KnownImages
 from tellapart.inference.own_extractor import OwnExtractor
 from tellapart.runs.bundled import CHOOSER, is_bundled, run_name
@@ -53,6 +55,8 @@ class PhotoCaptioner:
         prepared(generator.run, precision)
         self.generator, self.device = generator, torch.device(device)
         self.workers, self.precision = workers, precision
+        self.extractors: dict[Path, FeatureExtractor | OwnExtractor] = {}
+        """What reads images for judges that read other features, by their runs."""
 
     @overload
     def caption(  # type: ignore[overload-overlap]
@@ -208,15 +212,19 @@ class PhotoCaptioner:
 
 def readers_of(captioner: PhotoCaptioner, judge: Judge | None) -> Readers:
     """What reads images for a captioner and for a judge of its captions."""
-    second = captioner.judge if captioner.is_bundled and judge is not captioner.judge else None
+    second = None if judge is None else second_of(judge, captioner.judge if captioner.is_bundled else None)
     if judge is None or serves(captioner.generator.spec, judge.spec):
         return Readers(captioner.extractor, judge, second=second)
-    own: FeatureExtractor | OwnExtractor
-    if has_own_processor(judge.run):
-        own = OwnExtractor(judge.run, judge.spec, captioner.device, captioner.workers)
-    else:
-        own = FeatureExtractor(judge.spec, captioner.device, captioner.workers, captioner.precision)
+    own = captioner.extractors.setdefault(judge.run.folder, _extractor_for(judge, captioner))
     return Readers(captioner.extractor, judge, own, second)
+
+
+def _extractor_for(judge: Judge, captioner: PhotoCaptioner) -> FeatureExtractor | OwnExtractor:
+    """What reads images for a judge; its backbone is loaded when the first image is read."""
+    if has_own_processor(judge.run):
+        return OwnExtractor(judge.run, judge.spec, captioner.device, captioner.workers)
+    precision = "auto" if captioner.precision == "float16" else captioner.precision  # a backbone has no float16
+    return FeatureExtractor(judge.spec, captioner.device, captioner.workers, precision)
 
 
 def load_captioner(

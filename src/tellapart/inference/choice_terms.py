@@ -90,14 +90,14 @@ def terms_of(
         found.usable,
         found.scores,
         found.neighbours,
-        np.asarray(agreed),
-        own.total,
-        fluency,
-        own.least_object,
-        own.least_word,
-        other.total,
-        other.least_object,
-        other.least_word,
+        agreement=np.asarray(agreed),
+        truth=own.total,
+        fluency=fluency,
+        least_object=own.least_object,
+        least_word=own.least_word,
+        second_truth=other.total,
+        second_object=other.least_object,
+        second_word=other.least_word,
     )
 
 

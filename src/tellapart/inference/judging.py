@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -70,6 +70,24 @@ class Judged:
 
     judge: Judging
     images: Encodings
+
+
+class OfRun(Protocol):
+    """Anything that was opened from a run folder."""
+
+    @property
+    def run(self) -> Any:
+        """The run."""
+        ...
+
+
+Opened = TypeVar("Opened", bound=OfRun)
+
+
+def second_of(judge: Opened, other: Opened | None) -> Opened | None:
+    """The second judge beside a judge: `other`, the bundled matcher where the captioner is the bundled one, unless both
+    are the same run."""
+    return None if other is None or other.run.folder == judge.run.folder else other
 
 
 class Judging(Protocol):

@@ -1,10 +1,10 @@
 """The caption that tells an image apart from its neighbours, and is true.
 
-Captions c are proposed by two beam searches. One is free. The other is guided, word by word, towards what the matcher
-sees in the image I and not in its neighbours, as in pragmatic decoding (Cohn-Gordon et al. 2018) but with a matcher as
-listener:
+Captions c are proposed by three beam searches. One is free. The others are guided, word by word, towards what the
+matcher sees in the image I and not in its neighbours, as in pragmatic decoding (Cohn-Gordon et al. 2018) but with a
+matcher as listener, with strength STRENGTH and MORE_STRENGTH:
 
-    value of a prefix = ln p(c|I) + STRENGTH * sum over words w of g(w, I)
+    value of a prefix = ln p(c|I) + strength * sum over words w of g(w, I)
     g(w, I) = z(w, I) - sum over neighbours J of q(J) z(w, J), within -2 … 2        (z: see `word_evidence`)
 
 q(J) is the share of neighbour J when the matcher picks one of them by the plain caption. A bonus is given only for
@@ -18,10 +18,9 @@ is chosen. p'(I|c) is a softmax of `softness` times the matcher's scores over th
 similar images; a is the agreement with the captions of the free search (see `agreement`); t is the sum of ln p(w is
 true) over the content words and amounts, as if they were independent: a caption that says more is wrong more often. A
 second matcher, on another backbone, must support the words, too; t2 is its t. The weights belong to the evidence (see
-`fit_choice`). If the matcher still finds some neighbour as good as the image,
-`distinct` is false; if it finds as many of them as with the plain caption, nothing true sets the image apart, and the
-plain caption is returned. A matcher without evidence of words has the value weight * ln p(I|c) + (1 - weight) *
-ln p(c|I) / words.
+`fit_choice`). If the matcher still finds some neighbour as good as the image, `distinct` is false; if it finds as many
+of them as with the plain caption, nothing true sets the image apart, and the plain caption is returned. A matcher
+without evidence of words has the value weight * ln p(I|c) + (1 - weight) * ln p(c|I) / words.
 """
 
 from __future__ import annotations

@@ -63,7 +63,8 @@ class WordEvidence:
     settings: Mapping[str, float]
     """Thresholds: `word` and `object` for the truth of a content word, `sure` for the confidence in a caption,
     `sure_against` for that in a caption chosen against look-alikes. `softness`, `agreement`, `truth` and `fluency` are
-    the weights of the choice (see `telling_apart`)."""
+    the weights of the choice, and `second_truth`, `second_word` and `second_object` those of a second judge (see
+    `telling_apart`)."""
     plain: Logistic | None = None
     """p(caption is true) of the log-odds of `confidence`, for plain captions of everyday photos; None: these."""
     against: Logistic | None = None

@@ -15,7 +15,7 @@ from tellapart.core.errors import InputError
 from tellapart.data.concepts_column import IMAGE_CONCEPTS, stored_dictionary
 from tellapart.data.pack import Pack
 from tellapart.reproduce.cache import Cache, Result
-from tellapart.reproduce.caption_measures import CAPTIONS, ROWS
+from tellapart.reproduce.caption_measures import CAPTIONS, ROWS, asked_places
 from tellapart.reproduce.row_recipes import row_hash
 from tellapart.reproduce.table import Table
 from tellapart.text.vocabulary import PAD
@@ -75,10 +75,13 @@ def caption_examples(
     groups = {f"changed from {rows[0]} to {rows[-1]}": changed}
     hits = [cache.items(run.key, "self-retrieval").get("top1") for run in (runs[0], runs[-1])]
     before, after = hits
-    if before is not None and after is not None and len(before) == len(after) == len(changed):
+    asked = asked_places(len(changed))
+    if before is not None and after is not None and len(before) == len(after) == len(asked):
+        once, now = (np.zeros(len(changed), bool) for _ in range(2))
+        once[asked], now[asked] = before > 0, after > 0
         groups = {
-            f"found first by {rows[-1]} alone": changed & (after > 0) & ~(before > 0),
-            f"found first by {rows[0]} alone": changed & (before > 0) & ~(after > 0),
+            f"found first by {rows[-1]} alone": changed & now & ~once,
+            f"found first by {rows[0]} alone": changed & once & ~now,
         }
     sections = {
         f"{int(chosen.sum()):,} of {len(chosen):,} images: caption {what}": tuple(

@@ -70,14 +70,22 @@ def measure_texts(captions: list[str], rows: np.ndarray) -> Measurement:
     return Measurement(values, {CAPTIONS: np.asarray(captions, dtype=np.str_), ROWS: rows})
 
 
+def asked_places(images: int) -> np.ndarray:
+    """Which captions look for their image: all, or every second, third, … one, so that there are at most ASKED.
+
+    >>> len(asked_places(1000)), len(asked_places(5000)), asked_places(5000)[:3].tolist()
+    (1000, 1000, [0, 5, 10])
+    """
+    return np.arange(0, images, max(1, -(-images // ASKED)))
+
+
 @torch.no_grad()
 def measure_self_retrieval(run: Run, pack: Pack, split: str, device: str) -> Measurement:
     """Self-retrieval: whether a caption finds its image among all images of the split (CL paper, section 4.1). Recall
     in percent, and hits per caption; of more than ASKED captions, evenly spaced ones are asked."""
     context, rows = context_for(run, pack, device=device), pack.split(split).images
     model = as_captioner(run.model.eval())
-    asked = torch.arange(0, len(rows), -(-len(rows) // ASKED))
-    tokens = _captions(run, context, rows)
+    asked, tokens = torch.from_numpy(asked_places(len(rows))), _captions(run, context, rows)
     scores = score_captions(model, context, rows, tokens[asked.to(tokens.device)])  # [C, I]
     ranks = self_retrieval_ranks(scores, asked.to(scores.device)).cpu().numpy()
     hits = {f"top{rank}": 100.0 * (ranks < rank) for rank in RANKS if rank <= len(rows)}

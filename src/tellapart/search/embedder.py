@@ -18,7 +18,7 @@ from tellapart.inference.captioning import PhotoCaptioner
 from tellapart.inference.feature_extractor import Extracted
 from tellapart.inference.feature_spec import serves
 from tellapart.inference.judge import Judge, open_judge
-from tellapart.inference.judging import Surroundings
+from tellapart.inference.judging import Surroundings, second_of
 from tellapart.inference.matching import PhotoMatcher
 from tellapart.inference.own_extractor import OwnExtractor
 from tellapart.search.embedded import BATCH, Embedded, Seen
@@ -154,7 +154,9 @@ class Embedder:
         assert self.generator is not None
         judge = open_judge(self.matcher)
         own, others = (Encoded(torch.from_numpy(part).to(judge.device)) for part in (vectors, among))
-        return self.generator.generate_apart(images, judge, Surroundings(own, others, neighbours))
+        captioner = self.captioner
+        second = second_of(judge, captioner.judge if captioner is not None and captioner.is_bundled else None)
+        return self.generator.generate_apart(images, judge, Surroundings(own, others, neighbours), second=second)
 
     def attention_of(self, captions: GeneratedCaptions, images: Images, row: int) -> CaptionAttention | None:
         """The attention of caption `row` over image `row`; None for a captioner without attention."""

@@ -100,7 +100,7 @@ class LightNeighbourhood:
         return LightBatch(places.tolist(), captions, faults, names, cells)
 
     def _read(self, everything: list[ImageInput], extractor: LightExtractor, progress: Progress) -> None:
-        shared = self.judge.run.backbone == extractor.run.backbone
+        shared = self.judge.run.reads_as(extractor.run)
         read_twice = 0 if shared else self.kept
         with progress.bar(len(everything) + read_twice, "extracting features") as advance:
             if not shared:

@@ -16,7 +16,7 @@ from tellapart.inference.caption import Caption
 from tellapart.inference.caption_attention import CaptionAttention, attention_of_words
 from tellapart.inference.caption_settings import NEIGHBOURS, CaptionSettings, MatcherOrRun, OtherImages
 from tellapart.inference.generated import BEAM, GUIDED_BEAM, GeneratedCaptions, caption_of, generated, with_confidence
-from tellapart.inference.judging import Judged, Surroundings, Vectors
+from tellapart.inference.judging import Judged, Surroundings, Vectors, second_of
 from tellapart.inference.known_images import KnownImages
 from tellapart.inference.light.against import LightBatch, LightNeighbourhood
 from tellapart.inference.light.exported_run import ExportedRun, is_exported, open_exported
@@ -102,7 +102,7 @@ class LightCaptioner:
 
         Memory does not grow with the number of images.
         """
-        judge = self._chooser(settings.against) if settings.matcher is None else as_light(settings.matcher)
+        judge = self._chooser(settings.against) if settings.matcher is None else self._light(settings.matcher)
         if settings.against is not None and judge is None:  # a matcher that only torch can run
             return self._by_torch(images, settings)
         given, _ = as_images(images)
@@ -171,9 +171,8 @@ class LightCaptioner:
     ) -> GeneratedCaptions:
         """True captions that tell each image apart from its neighbours, scored by a judge (see `telling_apart`)."""
         searches = ExportedSearches(self.captioner, self.run.vocabulary, cells, is_bundled=self.is_bundled)
-        second = None
-        if self.judge is not None and self.judge.run.folder != judge.run.folder:
-            second = Judged(self.judge, Vectors(self.judge.encode_features(cells)))
+        other = second_of(judge, self.judge)
+        second = None if other is None else Judged(other, Vectors(other.encode_features(cells)))
         return captions_apart(searches, judge, around, beam or GUIDED_BEAM, weight, second)
 
     def attention_of(
@@ -190,6 +189,14 @@ class LightCaptioner:
     def _chooser(self, against: OtherImages | None) -> LightMatcher | None:
         """Images of an index are compared by its own vectors, which are the bundled matcher's."""
         return self.judge if isinstance(against, KnownImages) else self.chooser
+
+    def _light(self, matcher: MatcherOrRun) -> LightMatcher | None:
+        """A matcher that runs without torch; None for one that does not."""
+        if isinstance(matcher, LightMatcher):
+            return matcher
+        if isinstance(matcher, str) and is_exported(matcher, "matcher"):
+            return LightMatcher(open_exported(matcher, "matcher"), self.workers, self.precision)
+        return None
 
     def _plain_batches(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[LightBatch]:
         for extracted in self.extractor.extract(images, settings.batch_size):
@@ -221,12 +228,3 @@ class LightCaptioner:
         from tellapart.inference.captioning import load_captioner
 
         return load_captioner(self.run.folder, "cpu", self.workers).stream(images, settings)
-
-
-def as_light(matcher: MatcherOrRun) -> LightMatcher | None:
-    """A matcher that runs without torch; None for one that does not."""
-    if isinstance(matcher, LightMatcher):
-        return matcher
-    if isinstance(matcher, str) and is_exported(matcher, "matcher"):
-        return LightMatcher(open_exported(matcher, "matcher"))
-    return None

@@ -67,6 +67,11 @@ class ExportedRun:
         """The file of weights whose graph computes the cells."""
         return backbone_file(str(self.features["backbone"]), self.folder)
 
+    def reads_as(self, other: ExportedRun) -> bool:
+        """Whether both read the same cells of an image."""
+        mine, theirs = ((run.backbone, run.size, run.rows, run.features["resize"]) for run in (self, other))
+        return mine == theirs
+
     @cached_property
     def boxes(self) -> np.ndarray:
         """The cells as boxes in fractions of the image [R, 4]."""

@@ -7,7 +7,8 @@ from torch.nn import functional
 
 LENGTH = 22
 """Captions are padded to at least this length, that of end-to-end training (`word_table`): the direction from the end
-reads the padding first, so a caption's vector would depend on the longest one that is read with it."""
+reads the padding first, so a caption's vector would depend on the longest one that is read with it. It still does where
+one of more than 20 words is among them."""
 
 
 class WordGru(nn.Module):

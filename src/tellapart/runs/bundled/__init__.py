@@ -66,7 +66,7 @@ def lasting_name(folder: Path) -> str:
 
 
 def bundled_run(name: Name, device: torch.device | str = "cpu") -> Run:
-    """The package's captioner or matcher, with its weights widened to float32."""
+    """The package's captioner, matcher or chooser, with its weights widened to float32."""
     from tellapart.runs.run import open_run
 
     return open_run(PREFIX + name, device=device)
