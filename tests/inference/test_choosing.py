@@ -16,20 +16,6 @@ from tellapart.inference.light.captioning import LightCaptioner
 from tellapart.inference.word_evidence import evidence_of
 from tellapart.runs.bundled import MODELS
 
-Captioner = LightCaptioner | captioning.PhotoCaptioner
-
-
-@pytest.fixture(scope="module")
-def light() -> LightCaptioner:
-    opened = ta.load_captioner(device="cpu", precision="float32")
-    assert isinstance(opened, LightCaptioner)
-    return opened
-
-
-@pytest.fixture(scope="module")
-def by_torch() -> captioning.PhotoCaptioner:
-    return captioning.load_captioner("bundled", "cpu", 1, "float32")
-
 
 @pytest.fixture(scope="module")
 def album(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -90,3 +76,10 @@ def test_evidence_in_the_folder_of_a_run_comes_first(tmp_path: Path) -> None:
     chooser, matcher = evidence_of(MODELS / "chooser"), evidence_of(MODELS / "matcher")
     assert chooser is not None and matcher is not None and chooser.matcher != matcher.matcher
     assert evidence_of(tmp_path) is None
+
+
+def test_a_matcher_that_reads_other_cells_than_the_captioner_fills_an_index(album: Path, tmp_path: Path) -> None:
+    index = ta.open_index(tmp_path / "photos.index", "bundled:chooser", device="cpu")
+    changes = index.update(album)
+    assert changes.added == 3 and not changes.faults
+    assert all(one.caption for one in index.search(like=album / "0.png", count=3))

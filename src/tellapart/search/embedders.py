@@ -1,4 +1,5 @@
-"""Opening what fills an index: without torch where both models were exported, otherwise with torch."""
+"""Opening what fills an index: without torch where both models were exported and read the same cells of an image,
+otherwise with torch."""
 
 from __future__ import annotations
 
@@ -21,9 +22,12 @@ def embedder_of(
     captioner: PhotoCaptioner | LightCaptioner | None = None,
     batch: int = BATCH,
 ) -> Embedder | LightEmbedder:
-    """An embedder of two models; if only one of them runs without torch, it is opened again with torch."""
-    if isinstance(matcher, LightMatcher) and (captioner is None or isinstance(captioner, LightCaptioner)):
-        return LightEmbedder(matcher, captioner, batch=batch)
+    """An embedder of two models; if only one of them runs without torch, or they read other cells, with torch."""
+    if isinstance(matcher, LightMatcher):
+        if captioner is None:
+            return LightEmbedder(matcher, batch=batch)
+        if isinstance(captioner, LightCaptioner) and captioner.run.reads_as(matcher.run):
+            return LightEmbedder(matcher, captioner, batch=batch)
     check_torch()
     from tellapart.inference.captioning import load_captioner as captioner_by_torch
     from tellapart.inference.matching import load_matcher as matcher_by_torch

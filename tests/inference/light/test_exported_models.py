@@ -38,18 +38,6 @@ def squares() -> list[np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def light() -> LightCaptioner:
-    opened = ta.load_captioner(device="cpu", precision="float32")
-    assert isinstance(opened, LightCaptioner)
-    return opened
-
-
-@pytest.fixture(scope="module")
-def by_torch() -> captioning.PhotoCaptioner:
-    return captioning.load_captioner("bundled", "cpu", 1, "float32")
-
-
-@pytest.fixture(scope="module")
 def cells(by_torch: captioning.PhotoCaptioner, squares: list[np.ndarray]) -> Images:
     return next(iter(by_torch.extractor.extract(list(squares), PHOTOS))).images
 
