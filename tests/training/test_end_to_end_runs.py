@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from torch import Tensor
 
 import tellapart as ta
@@ -17,6 +18,7 @@ from tellapart.models.matchers.dual_encoder import DualEncoder
 from tellapart.runs import bundled
 from tellapart.runs.run import open_run
 from tellapart.runs.run_features import backbone_path
+from tellapart.training.end_to_end import judge
 from tellapart.training.end_to_end.compare import Comparison, as_table, compare_backbones
 from tellapart.training.end_to_end.joint_self_critical import JointSelfCritical
 from tellapart.training.end_to_end.judge import JudgeTraining, train_judge
@@ -84,8 +86,9 @@ def test_a_judge_is_a_matcher_of_whole_words(photo_world: Path, tmp_path: Path) 
     assert ta.load_matcher(out / "matcher").similarity(photos, ["a red ball"]).shape == (2, 1)
 
 
+@pytest.mark.parametrize("look_alikes", [0.0, 0.5])
 def test_a_judge_of_one_half_never_sees_the_other(
-    photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look_alikes: float
 ) -> None:
     taken: list[int] = []
     cropped = PixelStore.cropped
@@ -100,9 +103,43 @@ def test_a_judge_of_one_half_never_sees_the_other(
         matcher=DualEncoder(width=8, text="gru", start="", text_width=12, feed_forward=16),
         training=Settings(size=64, batch=4, most_steps=4, seconds=600, warm_up=1, compiled=False),
         images="odd",
+        look_alikes=look_alikes,
     )
     train_judge(photo_world / "pack", tmp_path, small)
     assert taken and all(row % 2 for row in taken)
+
+
+def test_a_batch_has_look_alikes_of_its_images(
+    photo_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[list[int]] = []
+    tables: list[Tensor] = []
+    cropped, find = PixelStore.cropped, judge.nearest
+
+    def noted(store: PixelStore, rows: Tensor, crops: Crops, size: int) -> Tensor:
+        batches.append(rows.tolist())
+        return cropped(store, rows, crops, size)
+
+    def nearest(vectors: Tensor, count: int) -> Tensor:
+        assert torch.allclose(vectors.norm(dim=1), torch.ones(len(vectors)))
+        tables.append(find(vectors, count))
+        return tables[-1]
+
+    monkeypatch.setattr(PixelStore, "cropped", noted)
+    monkeypatch.setattr(judge, "nearest", nearest)
+    small = JudgeTraining(
+        stored=64,
+        matcher=DualEncoder(width=8, text="gru", start="", text_width=12, feed_forward=16),
+        training=Settings(size=64, batch=4, most_steps=4, seconds=600, warm_up=1, compiled=False),
+        look_alikes=0.5,
+        nearest=1,
+    )
+    train_judge(photo_world / "pack", tmp_path, small)
+    looked_at = len(batches) - 4  # whole images, seen for their neighbours, come first
+    for batch in batches[looked_at:]:
+        assert len(set(batch)) == 4
+        drawn = {int(tables[0][row, 0]) for row in batch[:2]}
+        assert drawn & set(batch), "a look-alike of an image that stayed is in the batch"
 
 
 def test_backbones_are_compared_on_images_apart(photo_world: Path, tmp_path: Path) -> None:

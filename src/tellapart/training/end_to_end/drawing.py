@@ -48,6 +48,14 @@ class Rows:
         return self.order[self.place - count : self.place]
 
 
+@dataclass(frozen=True)
+class HardNegatives:
+    """The look-alikes of each image as rows [I, k], and which share of a batch they make up."""
+
+    neighbours: Tensor
+    share: float
+
+
 def with_look_alikes(rows: Tensor, neighbours: Tensor, share: float) -> Tensor:
     """Rows [n], of which the last `share` are replaced by look-alikes [I, k] of the others, drawn at random; at least
     one row stays.

@@ -10,16 +10,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import torch
+from torch import Tensor
+from torch.nn import functional
 
 from tellapart.core.device import usable_device
 from tellapart.data.pack import Pack
+from tellapart.features.backbones import Backbone
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.matchers.dual_encoder import DualEncoder
 from tellapart.training.end_to_end.data import read_training_set
+from tellapart.training.end_to_end.drawing import HardNegatives
 from tellapart.training.end_to_end.joint import JointModel
-from tellapart.training.end_to_end.loop import Log, Settings, Training
+from tellapart.training.end_to_end.loop import Log, Settings, Training, mixed_precision
 from tellapart.training.end_to_end.optimiser import Rates
+from tellapart.training.end_to_end.pixels import PixelStore
+from tellapart.training.end_to_end.rewards import nearest
 from tellapart.training.end_to_end.runs import save_matcher
 from tellapart.training.end_to_end.train import backbone_to_tune, cells_of, no_log
 
@@ -50,6 +57,10 @@ class JudgeTraining:
         )
     )
     """Batches, steps and learning rates."""
+    look_alikes: float = 0.0
+    """Share of every batch that is look-alikes of its other images: hard negatives."""
+    nearest: int = 9
+    """How many look-alikes of an image there are: its nearest by pooled features of the backbone before it is tuned."""
     images: Literal["all", "even", "odd"] = "all"
     """Training images: all, or every second one, so that a judge and the models that it judges can learn from
     different ones."""
@@ -75,6 +86,23 @@ def train_judge(
     model = JointModel(backbone.network, settings.matcher.build(inputs), None).to(used)
     model.backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     training = Training(model, given.store, given.pieces, given.words, settings.training, log)
+    if settings.look_alikes:
+        training.hard = HardNegatives(_neighbours(backbone, given.store, rows, settings), settings.look_alikes)
     log(f"{training.run(lambda: rows, lambda model, step: None)} steps")
     averaged: JointModel = training.average.model  # type: ignore[assignment]
     return save_matcher(Path(out), averaged, settings.matcher, pack, settings.backbone, settings.training.size)
+
+
+@torch.no_grad()
+def _neighbours(backbone: Backbone, store: PixelStore, rows: np.ndarray, settings: JudgeTraining) -> Tensor:
+    """[I, k] rows of the images most like each image; those of images that are not among `rows` are not used."""
+    network, device = backbone.network.eval(), store.pixels.device
+    known = torch.from_numpy(rows).to(device)
+    found = []
+    for some in known.split(settings.training.batch):
+        with mixed_precision(device):
+            found.append(network(store.whole(some, settings.training.size)).flatten(2).mean(2).float())
+    vectors = functional.normalize(torch.cat(found), dim=1)
+    table = torch.zeros(len(store.pixels), min(settings.nearest, len(rows) - 1), dtype=torch.long, device=device)
+    table[known] = known[nearest(vectors, table.shape[1])]
+    return table

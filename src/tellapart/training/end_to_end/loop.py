@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from tellapart.images.crops import Crops
-from tellapart.training.end_to_end.drawing import CaptionTable, Rows
+from tellapart.training.end_to_end.drawing import CaptionTable, HardNegatives, Rows, with_look_alikes
 from tellapart.training.end_to_end.joint import JointModel, LossWeights, Parts, joint_loss
 from tellapart.training.end_to_end.learner import Learner
 from tellapart.training.end_to_end.optimiser import Rates, learning_rate_factor
@@ -81,6 +81,8 @@ class Training(Learner):
     ) -> None:
         super().__init__(model, store, texts, words, settings)
         self.settings, self.log = settings, log
+        self.hard: HardNegatives | None = None
+        """Look-alikes to add to every batch."""
         self.parts = Parts.of(model, settings.weights, settings.compiled)
 
     def warm(self) -> None:
@@ -132,6 +134,8 @@ class Training(Learner):
                 return step
             self.set_rates(learning_rate_factor(step, progress, settings.warm_up))
             drawn = rows.draw(self.batch, ask=step % 50 == 0)
+            if self.hard is not None:
+                drawn = with_look_alikes(drawn, self.hard.neighbours, self.hard.share)
             losses = self._guarded(lambda drawn=drawn: self._step(drawn))  # type: ignore[misc]
             step, images = step + 1, images + len(drawn)
             epochs += len(drawn) / max(len(rows.order), 1)
