@@ -20,7 +20,7 @@ from tellapart.data.pack import Pack
 from tellapart.features.backbones import Backbone
 from tellapart.models.inputs import ModelInputs
 from tellapart.models.matchers.dual_encoder import DualEncoder
-from tellapart.training.end_to_end.data import read_training_set
+from tellapart.training.end_to_end.data import TrainingSet, read_training_set
 from tellapart.training.end_to_end.drawing import HardNegatives
 from tellapart.training.end_to_end.joint import JointModel
 from tellapart.training.end_to_end.loop import Log, Settings, Training, mixed_precision
@@ -74,13 +74,18 @@ def train_judge(
     settings: JudgeTraining | None = None,
     device: str = "cpu",
     log: Log | None = None,
+    given: TrainingSet | None = None,
 ) -> Path:
-    """Train on the training split of a pack and write OUT/matcher; returns OUT."""
+    """Train on the training split of a pack and write OUT/matcher; returns OUT.
+
+    given: its images and captions, where they have been read for another judge.
+    """
     settings, log, used = settings or JudgeTraining(), log or no_log, usable_device(device)
     torch.manual_seed(settings.seed)
     pack = Pack(data)
     backbone = backbone_to_tune(settings.backbone)
-    given = read_training_set(pack, None, settings.stored, used, backbone.preprocessing)
+    given = given or read_training_set(pack, None, settings.stored, used)
+    given.store.read_as(backbone.preprocessing)
     rows = given.rows()[HALVES[settings.images]]
     inputs = ModelInputs(pack.vocabulary, backbone.width, cells_of(settings.training.size))
     model = JointModel(backbone.network, settings.matcher.build(inputs), None).to(used)
