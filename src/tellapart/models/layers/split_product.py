@@ -3,9 +3,11 @@
 Tensor cores round float32 factors to TF32, 11 significant bits, and add in float32. A factor is the sum of its rounded
 part and a rest that is 2^-11 as large, so that
 
-    a b = a_high b_high + a_high b_low + a_low b_high + O(2^-22 |a| |b|).
+    a b = a_low b_high + a_high b_low + a_high b_high + O(2^-22 |a| |b|).
 
-The three products are one: the parts are joined along the axis that is summed over, three times as long.
+The three products are one: the parts are joined along the axis that is summed over, three times as long. The small
+products come first. Tensor cores cut a sum off after each addition instead of rounding it, which costs the more digits
+the larger the sum is: large from the start, it would be cut three times as often.
 """
 
 from __future__ import annotations
@@ -50,9 +52,9 @@ def product_of(example: Tensor) -> FloatProduct:
 
 
 def joined_left(left: Tensor) -> Tensor:
-    """[high, high, low] of the left factor [M, K]: [M, 3 K]."""
+    """[low, high, high] of the left factor [M, K]: [M, 3 K]."""
     high = to_tf32(left)
-    return torch.cat([high, high, left - high], 1)
+    return torch.cat([left - high, high, high], 1)
 
 
 def joined_right(right: Tensor) -> Tensor:
