@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from tellapart.core.recording import recording
 from tellapart.core.types import Encoded
+
+ALIGNED = 8
+"""Rows of a matrix begin at multiples of 16 bytes, as tensor cores read them fastest, if it has a multiple of 8
+columns."""
 
 
 @dataclass(frozen=True)
@@ -93,3 +98,26 @@ def counted_queries(sets: Arranged, part: Part) -> tuple[Tensor, Tensor]:
     """Which queries count [m, Y], and how many of each set [m]."""
     first, last, longest = part
     return sets.counted[first:last, :longest], sets.counts[first:last]
+
+
+@dataclass(frozen=True)
+class JoinedQueries:
+    """The queries of m sets, one after another without padding: W vectors, zeros up to a multiple of ALIGNED."""
+
+    vectors: Tensor  # [W, E]
+    lengths: Tensor  # [W] |e|
+    counted: Tensor  # [W] which count in a pair's score
+    starts: Tensor  # [m + 1] int32, where each set begins, and the end
+
+
+def joined_queries(vectors: Tensor, sets: Arranged, part: Part) -> JoinedQueries:
+    """The queries of a part, of sets in which real vectors come first; not for recorded steps."""
+    first, last, longest = part
+    sizes = torch.tensor(sets.sizes[first:last])
+    places = torch.arange(longest) < sizes.unsqueeze(1)  # [m, L], on the host: nothing waits for the device
+    rows, columns = (index.to(vectors.device) for index in places.nonzero(as_tuple=True))
+    missing = -len(rows) % ALIGNED
+    joined = F.pad(vectors[first:last][rows, columns], (0, 0, 0, missing))
+    counted = F.pad(sets.counted[first:last][rows, columns], (0, missing))
+    starts = F.pad(sizes.cumsum(0), (1, 0)).to(vectors.device, torch.int32)
+    return JoinedQueries(joined, torch.linalg.vector_norm(joined, dim=-1), counted, starts)

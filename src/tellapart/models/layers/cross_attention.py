@@ -15,6 +15,7 @@ of its gradient, so it too stays within the limit.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -29,9 +30,11 @@ from tellapart.models.layers.attention_blocks import (
     clean,
     contexts_of,
     counted_queries,
+    joined_queries,
     queries_of,
     split_blocks,
 )
+from tellapart.models.layers.half_product import half_left, half_right, scaled_product
 from tellapart.models.layers.split_product import product_of
 
 AGGREGATIONS = ("mean", "sum", "max", "logsumexp")
@@ -175,6 +178,40 @@ def _block_gradient(
     return similarity_slope, gram_slope, length_slope
 
 
+def _by_kernel(example: Tensor, context_sets: Arranged, query_sets: Arranged) -> bool:
+    """Whether one GPU kernel computes the scores. Not while a step is recorded, when nothing may be compiled."""
+    sizes = max((*context_sets.sizes, *query_sets.sizes), default=0)
+    if not example.is_cuda or example.dtype != torch.float32 or context_sets.recorded or not sizes:
+        return False
+    if torch.cuda.get_device_capability(example.device)[0] < 8 or find_spec("triton") is None:
+        return False
+    from tellapart.models.layers.cross_attention_kernel import LARGEST, can_run
+
+    return sizes <= LARGEST and can_run(example.device)
+
+
+def _kernel_scores(
+    scores: Tensor, context_vectors: Tensor, query_vectors: Tensor, context_sets: Arranged, query_sets: Arranged,
+    attention: Attention, limit: int,
+) -> None:  # fmt: skip
+    """Fill scores [N, M] block by block, with one kernel per block after its products; queries have no padding."""
+    from tellapart.models.layers.cross_attention_kernel import score_kernel
+
+    settings = attention.temperature, attention.leak, attention.aggregation, attention.sharpness, EPS
+    parts = split_blocks(query_sets.sizes, limit)
+    joined = [joined_queries(query_vectors, query_sets, part) for part in parts]
+    words = [half_right(queries.vectors.t()) for queries in joined]
+    for rows in split_blocks(context_sets.sizes, limit):
+        contexts, gram, mask = contexts_of(context_vectors, context_sets, rows)
+        regions = half_left(contexts.flatten(0, 1))
+        for (first, last, longest), queries, factor in zip(parts, joined, words):
+            products, shrink = scaled_product(regions, factor)
+            score_kernel(
+                products, shrink, gram, mask, queries.lengths, queries.counted, queries.starts, longest,
+                scores[rows[0] : rows[1], first:last], settings,
+            )  # fmt: skip
+
+
 class _Scores(torch.autograd.Function):
     """Scores [N, M] of arranged contexts with arranged queries, block by block, forward and backward."""
 
@@ -186,6 +223,9 @@ class _Scores(torch.autograd.Function):
         ctx.save_for_backward(context_vectors, query_vectors)
         ctx.context_sets, ctx.query_sets, ctx.attention, ctx.limit = context_sets, query_sets, attention, limit
         scores = context_vectors.new_empty(len(context_sets.sizes), len(query_sets.sizes))
+        if _by_kernel(context_vectors, context_sets, query_sets):
+            _kernel_scores(scores, context_vectors, query_vectors, context_sets, query_sets, attention, limit)
+            return scores
         product = product_of(context_vectors)
         parts = split_blocks(query_sets.sizes, limit)
         queries = [queries_of(query_vectors, part) for part in parts]
