@@ -15,11 +15,17 @@ def quick_tanh(values: Tensor) -> Tensor:
     return torch.mul(values, 2).sigmoid_().mul_(2).sub_(1)
 
 
-def lstm_step(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """Output and memory [N, H] from memory [N, H] and summed gates [N, 4H] (input, forget, new, output)."""
-    if gates.is_cuda and gates.dtype == cell.dtype:  # one kernel instead of ten
-        output, memory, _ = torch.ops.aten._thnn_fused_lstm_cell(gates, torch.zeros_like(gates), cell)
+def lstm_step(gates: Tensor, cell: Tensor, rest: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Output and memory [N, H] from memory [N, H] and gates [N, 4H] (input, forget, new, output).
+
+    rest: what is still to be added to the gates [N, 4H]; None if they are whole.
+    """
+    if gates.is_cuda and gates.dtype == cell.dtype:  # one kernel instead of ten, and it adds the rest too
+        rest = torch.zeros_like(gates) if rest is None else rest.to(gates.dtype)
+        output, memory, _ = torch.ops.aten._thnn_fused_lstm_cell(gates, rest, cell)
         return output, memory
+    if rest is not None:
+        gates = gates + rest
     enter, keep, new, leave = gates.chunk(4, -1)
     cell = torch.sigmoid(keep) * cell + torch.sigmoid(enter) * quick_tanh(new)
     return torch.sigmoid(leave) * quick_tanh(cell), cell

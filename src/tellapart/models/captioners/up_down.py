@@ -168,8 +168,8 @@ class UpDownModel(nn.Module):
         """One step of both LSTMs for as many hypotheses as `memory` has rows, and the attention [rows, R]."""
         attention_hidden, attention_cell, language_hidden, language_cell = memory
         rows = len(language_hidden)
-        gates = loop.attention(step, language_hidden, attention_hidden)
-        attention_hidden, attention_cell = lstm_step(gates, attention_cell)
+        gates, rest = loop.attention.apart(step, language_hidden, attention_hidden)
+        attention_hidden, attention_cell = lstm_step(gates, attention_cell, rest)
 
         query = loop.query(step, attention_hidden)
         scores = self.attend(first_rows(state["keys"], rows), query, first_rows(state["mask"], rows))
@@ -178,5 +178,5 @@ class UpDownModel(nn.Module):
             loop.mix(step, weights) if loop.mix else weighted_sum(weights, first_rows(state["cells"], rows))
         )  # [N, H]
 
-        gates = loop.language(step, attended, attention_hidden, language_hidden)
-        return (attention_hidden, attention_cell, *lstm_step(gates, language_cell)), weights
+        gates, rest = loop.language.apart(step, attended, attention_hidden, language_hidden)
+        return (attention_hidden, attention_cell, *lstm_step(gates, language_cell, rest)), weights

@@ -34,17 +34,28 @@ class LoopLinear:
         self.base, self.weights = base.unbind(0), tuple(weight.T for weight in weights)
 
     def __call__(self, step: int, *parts: Tensor) -> Tensor:
+        parts, total = self._taken(step, parts)
+        for rows, weight in zip(parts, self.weights):
+            total = torch.addmm(total, rows, weight)
+        return total
+
+    def apart(self, step: int, *parts: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The products, and base[t] still to be added, for a kernel that adds it: a GPU then need not copy base[t] to
+        begin with. On a CPU, and where weights are not joined, the sum and None."""
+        if not self.base[0].is_cuda or len(self.weights) != 1:
+            return self(step, *parts), None
+        parts, base = self._taken(step, parts)
+        return parts[0] @ self.weights[0], base
+
+    def _taken(self, step: int, parts: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
+        """The factors of this step, noted for the backward pass, and their rows of base[t]."""
         if len(self.weights) < len(parts):
             parts = (torch.cat(parts, 1),)
         if self.learns:
             _in_order(step, self.seen)
             self.seen.append(parts[0].detach())
-        total = self.base[step]
-        if len(total) != len(parts[0]):
-            total = total[: len(parts[0])]
-        for rows, weight in zip(parts, self.weights):
-            total = torch.addmm(total, rows, weight)
-        return total
+        base = self.base[step]
+        return parts, base if len(base) == len(parts[0]) else base[: len(parts[0])]
 
 
 class LoopMix:
