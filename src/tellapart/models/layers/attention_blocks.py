@@ -11,9 +11,8 @@ from torch import Tensor
 from tellapart.core.recording import recording
 from tellapart.core.types import Encoded
 
-ALIGNED = 8
-"""Rows of a matrix begin at multiples of 16 bytes, as tensor cores read them fastest, if it has a multiple of 8
-columns."""
+ALIGNED = 16
+"""Matrices have a multiple of 16 columns: their rows begin where tensor cores read them fastest."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ of its gradient, so it too stays within the limit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -35,6 +34,7 @@ from tellapart.models.layers.attention_blocks import (
     split_blocks,
 )
 from tellapart.models.layers.half_product import half_left, half_right, scaled_product
+from tellapart.models.layers.kernels import compiles
 from tellapart.models.layers.split_product import product_of
 
 AGGREGATIONS = ("mean", "sum", "max", "logsumexp")
@@ -42,6 +42,9 @@ DIRECTIONS = ("t2i", "i2t")
 EPS = 1e-8
 BLOCK = {"cpu": 1 << 18, "cuda": 1 << 25}
 """Word-region similarities held at once: few enough for the cache of a CPU, many for a GPU."""
+
+LARGEST = 64
+"""The most vectors of a set for the GPU kernel, which keeps a pair's similarities in registers."""
 
 
 @dataclass(frozen=True)
@@ -183,11 +186,7 @@ def _by_kernel(example: Tensor, context_sets: Arranged, query_sets: Arranged) ->
     sizes = max((*context_sets.sizes, *query_sets.sizes), default=0)
     if not example.is_cuda or example.dtype != torch.float32 or context_sets.recorded or not sizes:
         return False
-    if torch.cuda.get_device_capability(example.device)[0] < 8 or find_spec("triton") is None:
-        return False
-    from tellapart.models.layers.cross_attention_kernel import LARGEST, can_run
-
-    return sizes <= LARGEST and can_run(example.device)
+    return sizes <= LARGEST and compiles(example.device)
 
 
 def _kernel_scores(

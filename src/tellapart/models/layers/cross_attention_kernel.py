@@ -20,12 +20,10 @@ GROUP = 8
 """Captions per program, which share the Gram matrix of an image."""
 GRAM_PRODUCT = "tf32x3"
 """How G alpha is multiplied: three products on tensor cores keep float32's digits."""
-LARGEST = 64
-"""The most contexts or queries of a set; more would not fit the registers."""
 AGGREGATIONS = {"mean": 0, "sum": 1, "max": 2, "logsumexp": 3}
 
 
-@triton.jit  # type: ignore[untyped-decorator]
+@triton.jit(do_not_specialize=["sets", "score_stride", "contexts"], do_not_specialize_on_alignment=["scores"])  # type: ignore[untyped-decorator]
 def _score_kernel(  # type: ignore[no-untyped-def]
     products, shrink, grams, real_contexts, lengths, counted, starts, scores,
     sets, row_stride, score_stride, contexts, temperature, leak, sharpness, eps,
