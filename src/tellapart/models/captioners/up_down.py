@@ -16,6 +16,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.types import Forced, Images, State, Step
 from tellapart.models.captioners.additive_attention import AdditiveAttention, weighted_sum
 from tellapart.models.captioners.image_projection import ImageProjection
+from tellapart.models.captioners.loop_attention import LoopAttention
 from tellapart.models.captioners.lstm_gates import lstm_step
 from tellapart.models.captioners.teacher_forcing import (
     HiddenSequence,
@@ -63,6 +64,7 @@ class Loop:
     attention: LoopLinear  # [h_language; h_attention] to the attention LSTM's gates
     language: LoopLinear  # [attended cells; h_attention; h_language] to the language LSTM's gates
     query: LoopLinear
+    attend: LoopAttention
     mix: LoopMix | None  # None where several hypotheses share an image's cells
 
 
@@ -159,6 +161,7 @@ class UpDownModel(nn.Module):
                 bias.expand(*shape, -1),
             ),
             LoopLinear((query.weight,), query.bias.expand(*shape, -1)),
+            LoopAttention(self.attend, state["keys"], state["mask"], (shape[0], shape[1])),
             LoopMix(cells, shape[0]) if len(cells) == shape[1] else None,
         )
 
@@ -172,8 +175,7 @@ class UpDownModel(nn.Module):
         attention_hidden, attention_cell = lstm_step(gates, attention_cell, rest)
 
         query = loop.query(step, attention_hidden)
-        scores = self.attend(first_rows(state["keys"], rows), query, first_rows(state["mask"], rows))
-        weights = functional.softmax(scores, -1)  # [N, R]
+        weights = loop.attend(step, query)  # [N, R]
         attended = (
             loop.mix(step, weights) if loop.mix else weighted_sum(weights, first_rows(state["cells"], rows))
         )  # [N, H]
