@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tellapart.core.errors import InputError
+from tellapart.core.lru_cache import LRUCache
 from tellapart.images.indexed_file import indexed_file
 from tellapart.images.remote import RemoteFile, is_address
 from tellapart.runs.bundled import lasting_name
@@ -29,7 +30,6 @@ from tellapart.search.protocol import NO_FILTERS, check_matcher
 from tellapart.search.query import Found, Searcher, generated_caption, own_caption
 from tellapart.search.table import FACTS
 from tellapart.search.update_status import UpdateStatus, read_status
-from tellapart.serve.cache import LRUCache
 from tellapart.serve.choices import shown_folder
 from tellapart.serve.fetched import FetchedPhotos
 from tellapart.serve.newest import NewestPhotos

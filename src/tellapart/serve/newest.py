@@ -7,9 +7,9 @@ import threading
 
 import numpy as np
 
+from tellapart.core.lru_cache import LRUCache
 from tellapart.search.filters import Filters
 from tellapart.search.protocol import NO_FILTERS, Store
-from tellapart.serve.cache import LRUCache
 
 COLUMNS = ("taken", "modified", "path", "content")
 CACHED_ORDERS = 8

@@ -6,9 +6,9 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from tellapart.core.lru_cache import LRUCache
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.reading import read_image
-from tellapart.serve.cache import LRUCache
 
 if TYPE_CHECKING:
     from PIL import Image
