@@ -31,16 +31,15 @@ class CaptionOptions:
     captioner: str = "bundled:captioner"
     """A captioner's run folder, or hf:FOLDER. Default: the captioner in the package."""
     against: Path | None = None
-    """A folder of other photos, or an index of them, which is faster. Choose a true caption that tells the photo apart
-    from the most similar of them; where nothing does, the line says so."""
+    """A folder of other photos, or an index of them, of which only similar ones are read. Choose a true caption that
+    tells the photo apart from the most similar of them; where nothing does, the line says so."""
     weight: float = 0.5
     """With --against: 0 for a likely and true caption, 1 for the most distinctive."""
     neighbours: int = NEIGHBOURS
     """With --against: how many of the most similar photos to compare with."""
     matcher: str | None = None
     """With --against: a matcher's run, or hf:FOLDER, that scores how well a caption identifies its photo. Default: the
-    bundled chooser for the bundled captioner (for photos of an index the bundled matcher), otherwise the captioner
-    itself."""
+    bundled chooser for the bundled captioner, otherwise the captioner itself."""
     show_attention: Path | None = None
     """Draw the attention of each word: a .png for one photo, a folder for several."""
     sidecar: bool = False

@@ -32,8 +32,8 @@ class CaptionSettings:
     weight: float = 0.5
     """0 for a likely and true caption, 1 for the most distinctive."""
     matcher: MatcherOrRun | None = None
-    """Scores how well a caption identifies its image. Default: the bundled chooser for the bundled captioner (for
-    images of an index the bundled matcher), otherwise the captioner itself."""
+    """Scores how well a caption identifies its image. Default: the bundled chooser for the bundled captioner, otherwise
+    the captioner itself."""
     attention: bool = False
     """Add the attention of each word."""
     beam: int = 0

@@ -18,6 +18,7 @@ from tellapart.core.types import Images
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.sources import ImageInput, as_images, name_of
 from tellapart.inference.against import CaptionedBatch, Neighbourhood, Readers
+from tellapart.inference.against_index import IndexNeighbourhood, vectors_by
 from tellapart.inference.attention import CaptionAttention, attention_of_caption, pointing_attention
 from tellapart.inference.caption import Caption
 from tellapart.inference.caption_generator import (
@@ -33,8 +34,9 @@ from tellapart.inference.feature_spec import serves
 from tellapart.inference.generated import caption_of
 from tellapart.inference.judge import Judge, open_judge
 from tellapart.inference.judging import second_of
-from tellapart.inference.known_images import KnownImages
+from tellapart.inference.known_images import KnownImages, encoded_by
 from tellapart.inference.own_extractor import OwnExtractor
+from tellapart.inference.remembered_vectors import RememberedVectors
 from tellapart.runs.bundled import CHOOSER, is_bundled, run_name
 from tellapart.runs.own_processing import compiled, has_own_processor, prepared
 from tellapart.runs.run import Run
@@ -134,6 +136,12 @@ class PhotoCaptioner:
         progress = Progress(enabled=settings.progress)
         if settings.against is None:
             batches = self._plain_batches(given, settings)
+        elif settings.matcher in (None, CHOOSER) and self.reads_index(settings.against):
+            assert isinstance(settings.against, KnownImages)
+            among = IndexNeighbourhood(
+                given, settings.against, self.chooser_readers, self.chooser_vectors, settings, progress
+            )
+            batches = among.batches(self.generator)
         else:
             readers = readers_of(
                 self,
@@ -174,8 +182,23 @@ class PhotoCaptioner:
         """What chooses among captions of the bundled captioner: the bundled chooser; else the same as `judge`."""
         return open_judge(CHOOSER, self.device) if self.is_bundled and is_bundled("chooser") else self.judge
 
+    @functools.cached_property
+    def chooser_readers(self) -> Readers:
+        """What reads images for the captioner and for the chooser."""
+        return readers_of(self, self.chooser)
+
+    @functools.cached_property
+    def chooser_vectors(self) -> RememberedVectors:
+        """The chooser's vectors of photos of an index, which it reads."""
+        return vectors_by(self.chooser_readers)
+
+    def reads_index(self, against: object) -> bool:
+        """Whether the chooser reads the similar photos of an index: of one that the bundled matcher made."""
+        by_matcher = isinstance(against, KnownImages) and encoded_by(self.judge, against)
+        return by_matcher and self.chooser is not self.judge
+
     def _chooser(self, against: OtherImages) -> Judge | None:
-        """Images of an index are compared by its own vectors, which are the bundled matcher's."""
+        """Images of an index that the chooser does not read are compared by its own vectors."""
         return self.judge if isinstance(against, KnownImages) else self.chooser
 
     def _plain_batches(self, images: list[ImageInput], settings: CaptionSettings) -> Iterator[CaptionedBatch]:

@@ -23,6 +23,7 @@ from tellapart.inference.own_extractor import spec_of
 from tellapart.inference.word_evidence import WordEvidence, evidence_of
 from tellapart.models.matchers.dual_encoder import DualEncoderModel
 from tellapart.runs.bundled import run_name
+from tellapart.runs.fingerprint import fingerprint
 from tellapart.runs.run import Run, open_run
 from tellapart.runs.texts import as_texts
 
@@ -54,6 +55,11 @@ class Judge:
     def evidence(self) -> WordEvidence | None:
         """What the matcher sees of words; None for a matcher that it was not fitted for."""
         return evidence_of(self.run.folder)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Equal for equal weights: vectors of matchers with different fingerprints cannot be compared."""
+        return fingerprint(self.run.folder)
 
     @functools.cached_property
     def has_vectors(self) -> bool:

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -81,15 +81,17 @@ class PhotoIndex:
         return 0 if self._store is None else len(self._store)
 
     def images(self) -> KnownImages:
-        """All photos with their vectors, for `caption(photos, against=index.images())`: their files are not read."""
-        paths: list[str] = []
+        """All photos with their vectors, for `caption(photos, against=index.images())`: of their files, only those of
+        the similar photos are read."""
+        facts: list[dict[str, Any]] = []
         vectors = [np.zeros((0, self.store.about.width), np.float32)]
         for ids, some in self.store.vectors():
-            rows = self.store.by_ids(ids.tolist(), ["path"])
+            rows = self.store.by_ids(ids.tolist(), ["path", "folder", "content"])
             there = [place for place, id_ in enumerate(ids.tolist()) if id_ in rows]
-            paths += [rows[int(ids[place])]["path"] for place in there]
+            facts += [rows[int(ids[place])] for place in there]
             vectors.append(some[there])
-        return KnownImages(paths, np.concatenate(vectors), self.store.about.fingerprint)
+        paths, folders, contents = ([row[name] for row in facts] for name in ("path", "folder", "content"))
+        return KnownImages(paths, np.concatenate(vectors), self.store.about.fingerprint, folders, contents)
 
     @property
     def store(self) -> Store:

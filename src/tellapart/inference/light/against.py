@@ -82,6 +82,10 @@ class LightNeighbourhood:
         workers = captioner.extractor.workers if len(parts) > 1 else 1
         return in_order(lambda places: self._batch(places, captioner, settings), parts, workers)
 
+    def cells_of(self, rows: np.ndarray) -> np.ndarray:
+        """The cells of images to caption [I, R, D]."""
+        return np.stack([self.cells[int(row)] for row in rows]).astype(np.float32)
+
     def _batch(self, places: np.ndarray, captioner: LightCaptioner, settings: CaptionSettings) -> LightBatch:
         good = np.asarray([int(self.rows[place]) not in self.faults for place in places], bool)
         faults = {int(place): self.faults[int(self.rows[place])] for place in places[~good]}
@@ -94,7 +98,7 @@ class LightNeighbourhood:
         used, nearest = np.unique(found, return_inverse=True)
         own, among = Vectors(self.vectors[rows]), Vectors(self.vectors[used])
         around = surroundings(own, among, nearest.reshape(found.shape), settings.neighbours)
-        cells = np.stack([self.cells[int(one)] for one in rows]).astype(np.float32)
+        cells = self.cells_of(rows)
         captions = captioner.generate_apart(cells, self.judge, around, settings.beam or GUIDED_BEAM, settings.weight)
         names = [[self.names[one] for one in line] for line in found[:, : settings.neighbours].tolist()]
         return LightBatch(places.tolist(), captions, faults, names, cells)

@@ -11,20 +11,23 @@ import numpy as np
 from tellapart.core.progress import Progress
 from tellapart.images.opening import UnreadableImage
 from tellapart.images.sources import ImageInput, as_images, name_of
+from tellapart.inference.among_index import Compared
 from tellapart.inference.apart import captions_apart
 from tellapart.inference.caption import Caption
 from tellapart.inference.caption_attention import CaptionAttention, attention_of_words
 from tellapart.inference.caption_settings import NEIGHBOURS, CaptionSettings, MatcherOrRun, OtherImages
 from tellapart.inference.generated import BEAM, GUIDED_BEAM, GeneratedCaptions, caption_of, generated, with_confidence
-from tellapart.inference.judging import Judged, Surroundings, Vectors, second_of
-from tellapart.inference.known_images import KnownImages
+from tellapart.inference.judging import Judged, Surroundings, Vectors, second_of, surroundings
+from tellapart.inference.known_images import KnownImages, encoded_by
 from tellapart.inference.light.against import LightBatch, LightNeighbourhood
+from tellapart.inference.light.against_index import LightIndexNeighbourhood, vectors_by
 from tellapart.inference.light.exported_run import ExportedRun, is_exported, open_exported
 from tellapart.inference.light.extractor import LightExtractor, cores
 from tellapart.inference.light.matching import LightMatcher
 from tellapart.inference.light.searches import ExportedSearches, likeliest, whole_beam
 from tellapart.inference.light.sessions import chosen_precision
 from tellapart.inference.light.steps import ExportedCaptioner
+from tellapart.inference.remembered_vectors import RememberedVectors
 from tellapart.inference.truest import TRUE_BEAM, evidence_for_plain, truest
 from tellapart.inference.word_regions import pointed
 from tellapart.runs.bundled import CHOOSER, MODELS
@@ -102,11 +105,15 @@ class LightCaptioner:
 
         Memory does not grow with the number of images.
         """
-        judge = self._chooser(settings.against) if settings.matcher is None else self._light(settings.matcher)
-        if settings.against is not None and judge is None:  # a matcher that only torch can run
-            return self._by_torch(images, settings)
         given, _ = as_images(images)
         progress = Progress(enabled=settings.progress)
+        if settings.matcher in (None, CHOOSER) and self.reads_index(settings.against):
+            assert isinstance(settings.against, KnownImages)
+            among = LightIndexNeighbourhood(given, settings.against, self, settings, progress)
+            return progress.track(self._captions(among.batches(), given, settings.attention), len(given), "captioning")
+        judge = self._chooser(settings.against) if settings.matcher is None else self._light(settings.matcher)
+        if settings.against is not None and judge is None:  # a matcher that only torch can run
+            return self._by_torch(given, settings)
         if settings.against is None or judge is None:
             batches = self._plain_batches(given, settings)
         else:
@@ -137,6 +144,17 @@ class LightCaptioner:
         if self.judge is None or not is_exported(CHOOSER, "matcher"):
             return self.judge
         return LightMatcher(open_exported(CHOOSER, "matcher"), self.workers, self.precision)
+
+    @cached_property
+    def chooser_vectors(self) -> RememberedVectors:
+        """The chooser's vectors of photos of an index, which it reads."""
+        assert self.chooser is not None
+        return vectors_by(self.chooser)
+
+    def reads_index(self, against: object) -> bool:
+        """Whether the chooser reads the similar photos of an index: of one that the bundled matcher made."""
+        by_matcher = isinstance(against, KnownImages) and encoded_by(self.judge, against)
+        return by_matcher and self.chooser is not self.judge
 
     def open(self, judge: LightMatcher) -> None:
         """Open what captions against other images need, so that threads do not open it twice."""
@@ -175,6 +193,15 @@ class LightCaptioner:
         second = None if other is None else Judged(other, Vectors(other.encode_features(cells)))
         return captions_apart(searches, judge, around, beam or GUIDED_BEAM, weight, second)
 
+    def generate_compared(
+        self, cells: np.ndarray, compared: Compared, neighbours: int, beam: int = GUIDED_BEAM, weight: float = 0.5
+    ) -> GeneratedCaptions:
+        """The same among photos of an index; the bundled matcher judges where the chooser could read none of them."""
+        judge = self.chooser if compared.by_chooser else self.judge
+        assert judge is not None
+        around = surroundings(Vectors(compared.own), Vectors(compared.among), compared.nearest, neighbours)
+        return self.generate_apart(cells, judge, around, beam, weight)
+
     def attention_of(
         self, captions: GeneratedCaptions, row: int, cells: np.ndarray, judge: LightMatcher | None
     ) -> CaptionAttention:
@@ -187,7 +214,7 @@ class LightCaptioner:
         return pointed(found, judge.cell_similarity(cells, found.words))
 
     def _chooser(self, against: OtherImages | None) -> LightMatcher | None:
-        """Images of an index are compared by its own vectors, which are the bundled matcher's."""
+        """Images of an index that the chooser does not read are compared by its own vectors."""
         return self.judge if isinstance(against, KnownImages) else self.chooser
 
     def _light(self, matcher: MatcherOrRun) -> LightMatcher | None:
