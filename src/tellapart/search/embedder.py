@@ -9,8 +9,10 @@ from itertools import islice, repeat, tee
 import numpy as np
 import torch
 
-from tellapart.core.types import Encoded, Images
+from tellapart.core.types import Images
 from tellapart.images.sources import ImageInput
+from tellapart.inference.against_index import around, generate_compared
+from tellapart.inference.among_index import Compared
 from tellapart.inference.attention import attention_of_caption, pointing_attention
 from tellapart.inference.caption_attention import CaptionAttention
 from tellapart.inference.caption_generator import BEAM, CaptionGenerator, GeneratedCaptions
@@ -18,9 +20,11 @@ from tellapart.inference.captioning import PhotoCaptioner
 from tellapart.inference.feature_extractor import Extracted
 from tellapart.inference.feature_spec import serves
 from tellapart.inference.judge import Judge, open_judge
-from tellapart.inference.judging import Surroundings, second_of
+from tellapart.inference.judging import second_of
+from tellapart.inference.known_images import KnownImages
 from tellapart.inference.matching import PhotoMatcher
 from tellapart.inference.own_extractor import OwnExtractor
+from tellapart.inference.remembered_vectors import RememberedVectors
 from tellapart.search.embedded import BATCH, Embedded, Seen
 
 
@@ -146,17 +150,21 @@ class Embedder:
         """Whether captions have attention over parts of the image."""
         return self.generator is not None and self.generator.attends
 
+    def chooser_vectors(self, known: KnownImages) -> RememberedVectors | None:
+        """The vectors of the bundled chooser, where it chooses among photos of the index; None where the matcher
+        does."""
+        reads = self.captioner is not None and self.captioner.reads_index(known)
+        return self.captioner.chooser_vectors if self.captioner is not None and reads else None
+
     @torch.inference_mode()
-    def describe_apart(
-        self, images: Images, vectors: np.ndarray, among: np.ndarray, neighbours: np.ndarray
-    ) -> GeneratedCaptions:
-        """Captions that tell images [I, E] apart from their neighbours [I, M], which are rows of `among` [A, E]."""
-        assert self.generator is not None
+    def describe_apart(self, images: Images, compared: Compared, neighbours: int) -> GeneratedCaptions:
+        """Captions that tell images apart from the photos of the index that they are compared with."""
+        assert self.generator is not None and self.captioner is not None
+        if compared.by_chooser:
+            return generate_compared(self.generator, images, self.captioner.chooser_readers, compared, neighbours)
         judge = open_judge(self.matcher)
-        own, others = (Encoded(torch.from_numpy(part).to(judge.device)) for part in (vectors, among))
-        captioner = self.captioner
-        second = second_of(judge, captioner.judge if captioner is not None and captioner.is_bundled else None)
-        return self.generator.generate_apart(images, judge, Surroundings(own, others, neighbours), second=second)
+        second = second_of(judge, self.captioner.judge if self.captioner.is_bundled else None)
+        return self.generator.generate_apart(images, judge, around(judge, compared, neighbours), second=second)
 
     def attention_of(self, captions: GeneratedCaptions, images: Images, row: int) -> CaptionAttention | None:
         """The attention of caption `row` over image `row`; None for a captioner without attention."""

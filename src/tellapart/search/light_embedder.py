@@ -7,11 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from tellapart.images.sources import ImageInput
+from tellapart.inference.among_index import Compared
 from tellapart.inference.caption_attention import CaptionAttention
 from tellapart.inference.generated import GeneratedCaptions
-from tellapart.inference.judging import Surroundings, Vectors
+from tellapart.inference.judging import Vectors, surroundings
+from tellapart.inference.known_images import KnownImages
 from tellapart.inference.light.captioning import LightCaptioner
 from tellapart.inference.light.matching import LightMatcher
+from tellapart.inference.remembered_vectors import RememberedVectors
 from tellapart.search.embedded import BATCH, Embedded, Seen
 
 
@@ -72,12 +75,18 @@ class LightEmbedder:
         assert self.captioner is not None
         return self.captioner.describe(cells, self.matcher if self.captioner.is_bundled else None, vectors, self.beam)
 
-    def describe_apart(
-        self, cells: np.ndarray, vectors: np.ndarray, among: np.ndarray, neighbours: np.ndarray
-    ) -> GeneratedCaptions:
-        """Captions that tell images [I, E] apart from their neighbours [I, M], which are rows of `among` [A, E]."""
+    def chooser_vectors(self, known: KnownImages) -> RememberedVectors | None:
+        """The vectors of the bundled chooser, where it chooses among photos of the index; None where the matcher
+        does."""
+        reads = self.captioner is not None and self.captioner.reads_index(known)
+        return self.captioner.chooser_vectors if self.captioner is not None and reads else None
+
+    def describe_apart(self, cells: np.ndarray, compared: Compared, neighbours: int) -> GeneratedCaptions:
+        """Captions that tell images apart from the photos of the index that they are compared with."""
         assert self.captioner is not None
-        around = Surroundings(Vectors(vectors), Vectors(among), neighbours)
+        if compared.by_chooser:
+            return self.captioner.generate_compared(cells, compared, neighbours)
+        around = surroundings(Vectors(compared.own), Vectors(compared.among), compared.nearest, neighbours)
         return self.captioner.generate_apart(cells, self.matcher, around)
 
     def attention_of(self, captions: GeneratedCaptions, cells: np.ndarray, row: int) -> CaptionAttention | None:

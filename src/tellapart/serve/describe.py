@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from tellapart.images.opening import UnreadableImage
+from tellapart.inference.among_index import Compared, compared_by_chooser, compared_by_index
 from tellapart.inference.caption_attention import CaptionAttention
 from tellapart.inference.generated import GeneratedCaptions
-from tellapart.inference.light.neighbours import nearest_vectors
+from tellapart.inference.judging import COMPARED
+from tellapart.inference.remembered_vectors import RememberedVectors
 from tellapart.report.attention import heat_map
 from tellapart.search.embedded import Seen
 from tellapart.search.query import Found
@@ -99,41 +101,50 @@ class Describer:
         for seen in self.embedder.see(photos):
             described |= {place: UnreadableImage(f"{fault}.") for place, fault in seen.faults.items()}
             if seen.places:
-                described |= zip(seen.places, self._described(seen, [similar[place] for place in seen.places]))
+                described |= zip(seen.places, self._described(seen, photos, similar))
         return [described[place] for place in range(len(photos))]
 
-    def _described(self, seen: Seen, similar: Sequence[int]) -> list[Description]:
-        least = self.neighbours + EXTRA_CANDIDATES
-        found = [self.library.nearest(vector, max(count, least)) for vector, count in zip(seen.vectors, similar)]
+    def _described(self, seen: Seen, photos: Sequence[Path], similar: Sequence[int]) -> list[Description]:
+        least, counts = max(COMPARED, self.neighbours) + EXTRA_CANDIDATES, [similar[place] for place in seen.places]
+        found = [self.library.nearest(vector, max(count, least)) for vector, count in zip(seen.vectors, counts)]
         plain: list[Caption | None] = [None] * len(found)
         apart = list(plain)
         if self.embedder.has_captions:
             generated = self.embedder.describe(seen.images, seen.vectors)
             plain = [self._caption(generated, seen.images, row, []) for row in range(len(found))]
-            apart = self._distinctive(seen, [some[:least] for some in found])
-        return [Description(*one) for one in zip(plain, apart, [some[:count] for some, count in zip(found, similar)])]
+            apart = self._distinctive(seen, photos, [some[:least] for some in found])
+        return [Description(*one) for one in zip(plain, apart, [some[:count] for some, count in zip(found, counts)])]
 
-    def _distinctive(self, seen: Seen, candidates: list[list[Found]]) -> list[Caption | None]:
+    def _distinctive(self, seen: Seen, photos: Sequence[Path], candidates: list[list[Found]]) -> list[Caption | None]:
         """The captions that fit the photos better than their neighbours; None if the index has no other photo.
 
-        The index has the vectors of the neighbours, so that their files are not read. Copies are not compared with.
+        The index has vectors of the neighbours. Where the chooser compares them, it reads their files, once. Copies are
+        not compared with.
         """
         captions: list[Caption | None] = [None] * len(candidates)
-        among = [self.library.vectors([one.content for one in some]) for some in candidates]  # [A, E] each
-        near = [
-            nearest_vectors(own[None], others, self.neighbours)[0] if len(others) else np.zeros(0, np.int64)
-            for own, others in zip(seen.vectors, among)
-        ]
-        first = np.cumsum([0, *map(len, among)])
-        for count in sorted({len(rows) for rows in near} - {0}):  # photos with as many neighbours go together
-            rows = [row for row, some in enumerate(near) if len(some) == count]
-            images = self.embedder.select(seen.images, rows)
-            neighbours = np.stack([first[row] + near[row] for row in rows])  # [I, M]
-            generated = self.embedder.describe_apart(images, seen.vectors[rows], np.concatenate(among), neighbours)
-            for place, row in enumerate(rows):
-                shown = [candidates[row][one] for one in near[row].tolist()]
+        found = list({one.content: one for some in candidates for one in some}.values())
+        for compared in self._compared(seen, photos, found, candidates):
+            if not compared.found.shape[1]:
+                continue
+            images = self.embedder.select(seen.images, compared.rows)
+            generated = self.embedder.describe_apart(images, compared, self.neighbours)
+            for place, row in enumerate(compared.rows):
+                shown = [found[one] for one in compared.found[place, : self.neighbours].tolist()]
                 captions[row] = self._caption(generated, images, place, shown)
         return captions
+
+    def _compared(
+        self, seen: Seen, photos: Sequence[Path], found: list[Found], candidates: list[list[Found]]
+    ) -> list[Compared]:
+        """With which of the found photos each seen one is compared, and by whose vectors."""
+        known = self.library.known(found)
+        row = {one.content: number for number, one in enumerate(found)}
+        rows = [[row[one.content] for one in some] for some in candidates]
+        chooser: RememberedVectors | None = self.embedder.chooser_vectors(known)
+        if chooser is None:
+            return compared_by_index(seen.vectors, known, rows, self.neighbours)
+        own = seen.vectors, chooser.read([photos[place] for place in seen.places])
+        return compared_by_chooser(own, known, rows, max(COMPARED, self.neighbours), chooser, at_once=len(rows))
 
     def _caption(self, generated: GeneratedCaptions, images: Any, place: int, neighbours: list[Found]) -> Caption:
         differing = generated.differing[place] if generated.differing else {}

@@ -20,6 +20,7 @@ from tellapart.core.errors import InputError
 from tellapart.core.lru_cache import LRUCache
 from tellapart.images.indexed_file import indexed_file
 from tellapart.images.remote import RemoteFile, is_address
+from tellapart.inference.known_images import KnownImages
 from tellapart.runs.bundled import lasting_name
 from tellapart.search.answer import Answer, answer
 from tellapart.search.edit_history import Edit
@@ -138,6 +139,11 @@ class PhotoLibrary:
             row["content"]: row["vector"] for row in self.store.having("content", photo_ids, ["content", "vector"])
         }
         return np.asarray([found[photo_id] for photo_id in photo_ids], np.float32).reshape(-1, self.embedder.width)
+
+    def known(self, photos: Sequence[Found]) -> KnownImages:
+        """Photos of the index with their vectors and where their files are."""
+        paths, folders, contents = ([getattr(one, name) for one in photos] for name in ("path", "folder", "content"))
+        return KnownImages(paths, self.vectors(contents), self.embedder.fingerprint, folders, contents)
 
     def newest(self, count: int, offset: int = 0, filters: Filters | None = None) -> list[Photo]:
         """The photos taken last, newest first; photos without a date follow by the date of their file."""
