@@ -135,8 +135,8 @@ def test_a_batch_has_look_alikes_of_its_images(
         nearest=1,
     )
     train_judge(photo_world / "pack", tmp_path, small)
-    looked_at = len(batches) - 4  # whole images, seen for their neighbours, come first
-    for batch in batches[looked_at:]:
+    taken_before = len(batches) - 4  # whole images, seen for their neighbours, come first
+    for batch in batches[taken_before:]:
         assert len(set(batch)) == 4
         drawn = {int(tables[0][row, 0]) for row in batch[:2]}
         assert drawn & set(batch), "a look-alike of an image that stayed is in the batch"

@@ -104,7 +104,7 @@ def _neighbours(backbone: Backbone, store: PixelStore, rows: np.ndarray, setting
     network, device = backbone.network.eval(), store.pixels.device
     known = torch.from_numpy(rows).to(device)
     found = []
-    for some in known.split(settings.training.batch):
+    for some in torch.split(known, settings.training.batch):
         with mixed_precision(device):
             found.append(network(store.whole(some, settings.training.size)).flatten(2).mean(2).float())
     vectors = functional.normalize(torch.cat(found), dim=1)
