@@ -22,7 +22,7 @@ def test_tables(photo_world: Path, tmp_path: Path, capsys: pytest.CaptureFixture
         photo_world / "pack",
         captioner=f"{world}/nt",
         matcher=f"{world}/find",
-        judge=f"{world}/find",
+        judge=(f"{world}/find",),
         look_alikes_by="lite0-grid",
         against=True,
         chooser=f"{world}/find",
@@ -80,6 +80,18 @@ def test_the_images_to_caption_by_id(photo_world: Path, tmp_path: Path, capsys: 
     assert [one["image"] for one in json.loads((tmp_path / "out.json").read_text())] == wanted
     (tmp_path / "ids.txt").write_text("nobody")
     assert main(given) == 1 and "has the id 'nobody', which" in capsys.readouterr().err
+
+
+def test_several_judges_pick_alone_and_together(photo_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = str(photo_world / "find")
+    given = ["--data", str(photo_world / "pack"), "--captioner", f"{photo_world}/nt", "--matcher", "", "--first", "4"]
+    assert main([*given, "--judge", run, run, "--look-alikes-by", "lite0-grid"]) == 0
+    printed = capsys.readouterr().out
+    cells = dict(zip(*([cell.strip() for cell in line.split("|")[2:-1]] for line in printed.splitlines()[2:5:2])))
+    assert cells["judge right (1)"] == cells["judge right (2)"] == cells["judge right (together)"]
+    assert printed.count("with 95% intervals over images") == 3 and "Judge right (together), with" in printed
+    assert main([*given, "--judge", run, run, "--judge-features", "lite0-grid"]) == 1
+    assert "2 judges and 1 names in judge_features" in capsys.readouterr().err
 
 
 def test_notes_of_the_judge_by_hand() -> None:

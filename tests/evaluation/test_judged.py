@@ -10,8 +10,11 @@ from torch import Tensor
 
 from evaluation.test_captions import tiny_context
 from tellapart.core.types import Encoded, Images, Texts
+from tellapart.data.pack import Pack
 from tellapart.evaluation.distinctive import distinctive_metrics, look_alikes
-from tellapart.evaluation.judged import judge_picks
+from tellapart.evaluation.judged import joint_picks, judge_picks
+from tellapart.inference.judge import scale_of
+from tellapart.inference.pack_matcher import open_pack_matcher
 
 
 class Dot:
@@ -53,6 +56,31 @@ def test_a_caption_must_fit_its_own_image_best(local: bool) -> None:
     captions[3], captions[7] = "4", "2"
     found = judge_picks(Dot(local), images_of, texts_of, captions, similar, batch=3)
     assert found.tolist() == [image not in (3, 7) for image in range(12)]
+
+
+def test_judges_together_by_hand() -> None:
+    """Mean ln p of two judges: image 0 wins if the product of its chances is the largest, here 0.5 * 0.3 > 0.4 * 0.35
+    and 0.1 * 0.35 of the others; with the chances 0.6 and 0.1 it loses to 0.3 * 0.8."""
+    one = torch.tensor([[0.5, 0.4, 0.1], [0.6, 0.3, 0.1]]).log()
+    other = torch.tensor([[0.3, 0.35, 0.35], [0.1, 0.8, 0.1]]).log()
+    assert joint_picks([one, other]).tolist() == [True, False]
+    assert joint_picks([one]).tolist() == [True, True] and joint_picks([other]).tolist() == [False, False]
+
+
+def test_a_judge_shares_one_among_an_image_and_its_look_alikes(photo_world: Path) -> None:
+    """ln p by the matcher's own temperature: its picks are those of the scores, its shares sum to one."""
+    pack = Pack(photo_world / "pack")
+    judge = open_pack_matcher(photo_world / "find", pack)
+    rows, similar = np.arange(12), np.array([[(row + 1) % 12, (row + 5) % 12] for row in range(12)])
+    captions = [pack.captions[pack.captions_of[row][0]].text for row in range(12)]
+    shares = judge.log_shares(rows, captions, similar)
+    assert shares.shape == (12, 3) and torch.allclose(shares.exp().sum(1), torch.ones(12, dtype=torch.double))
+    images, texts = judge.matcher.encode_image(judge.batches.images(rows)), judge._texts(captions)
+    scores = judge.matcher.score(images, judge.matcher.encode_text(texts)).double() * scale_of(judge.matcher)
+    for row in range(12):
+        among = [row, *similar[row].tolist()]
+        assert torch.allclose(shares[row], scores[among, row].log_softmax(0), atol=1e-4)
+    assert judge.picks(rows, captions, similar).tolist() == (shares.argmax(1) == 0).tolist()
 
 
 def test_look_alikes_of_a_pack_and_the_metrics(tmp_path: Path) -> None:

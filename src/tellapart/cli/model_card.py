@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import tyro
+from torch import Tensor
 
 from tellapart.cli.errors import exit_code
 from tellapart.core.errors import InputError
@@ -22,6 +23,7 @@ from tellapart.core.files import write_json
 from tellapart.data.batches import Batches
 from tellapart.data.feature_store import FeatureStore
 from tellapart.data.pack import Pack
+from tellapart.evaluation.judged import joint_picks
 from tellapart.inference.caption_generator import open_caption_generator
 from tellapart.inference.fit_evidence import is_true
 from tellapart.inference.judge import open_judge
@@ -44,6 +46,7 @@ from tellapart.metrics.captions.ptb.tokenizer import tokenize, tokenize_groups
 from tellapart.metrics.captions.values import Score
 
 PEOPLE = "people's first caption"
+JUDGE = "judge right"
 
 
 @dataclass(frozen=True)
@@ -68,11 +71,11 @@ class ModelCardOptions:
     """The matcher's run that chooses captions with --against."""
     chooser_features: str | None = None
     """Name of the pack's features that the chooser reads. Default: the name that it was trained with."""
-    judge: str = ""
-    """A matcher's run, apart from the chooser, that picks images among look-alikes; adds people's first captions to the
-    table."""
-    judge_features: str | None = None
-    """Name of the pack's features that the judge reads. Default: the name that it was trained with."""
+    judge: tuple[str, ...] = ()
+    """Matchers' runs, apart from the chooser, that pick images among look-alikes, each alone and all together; adds
+    people's first captions to the table."""
+    judge_features: tuple[str, ...] = ()
+    """Names of the pack's features that the judges read, in their order. Default: those that they were trained with."""
     look_alikes: int = LOOK_ALIKES
     """Look-alikes per image."""
     look_alikes_by: str = ""
@@ -120,8 +123,9 @@ def model_card(options: ModelCardOptions) -> dict[str, dict[str, float]]:
         distinct = against.distinct
         notes.append(_note(systems["plain"], against))
     found, picks = _values(systems, given, options)
+    judged = [note for name, values in picks.items() for note in judge_notes(values, distinct, name)]
     print(f"{count:,} captions, {len(rows):,} images, {similar.shape[1]} look-alikes each\n")
-    print("\n\n".join([as_table("captions", found), *notes, *judge_notes(picks, distinct)]))
+    print("\n\n".join([as_table("captions", found), *notes, *judged]))
     if options.out is not None:
         write_json(options.out, _listed(systems, confidences, given))
     if options.matcher:
@@ -148,32 +152,61 @@ def _chosen(pack: Pack, options: ModelCardOptions) -> tuple[np.ndarray, int]:
 
 def _values(
     systems: dict[str, list[str]], given: Measured, options: ModelCardOptions
-) -> tuple[dict[str, dict[str, float]], dict[str, Score]]:
-    """The metrics of each system; with a judge also those of people's first captions, the judge's accuracy, and whether
-    it is right for each caption."""
+) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, Score]]]:
+    """The metrics of each system; with judges also those of people's first captions, the judges' accuracy, and by judge
+    and system whether it is right for each caption."""
     found = {name: caption_values(captions, given.references, given.similar) for name, captions in systems.items()}
-    picks: dict[str, Score] = {}
+    picks: dict[str, dict[str, Score]] = {}
     said = tokenize_groups(given.references[: given.count])
     for name, captions in systems.items():
         true = [is_true(one, group) for one, group in zip(tokenize(captions), said)]
         found[name] |= {"true by references": 100 * float(np.mean(true))}
     if options.judge:
-        judge = open_pack_matcher(options.judge, given.pack, options.judge_features, options.device)
         systems[PEOPLE] = [group[0] for group in given.references[: given.count]]
         found[PEOPLE] = _of_people(given.references, given.similar, given.count)
-        for name, captions in systems.items():
-            right = 100 * judge.picks(given.rows, captions, given.similar[: given.count]).double().cpu().numpy()
-            picks[name] = Score(float(right.mean()), right)
-            found[name] |= {"judge right": picks[name].corpus}
+        picks = _judged(systems, given, options)
+        for judge, values in picks.items():
+            for name, score in values.items():
+                found[name] |= {judge: score.corpus}
     return found, picks
 
 
-def judge_notes(picks: Mapping[str, Score], distinct: Sequence[bool]) -> list[str]:
+def _judged(
+    systems: Mapping[str, Sequence[str]], given: Measured, options: ModelCardOptions
+) -> dict[str, dict[str, Score]]:
+    """Whether each judge, and all together, is right for each caption of each system; by judge and system."""
+    if options.judge_features and len(options.judge_features) != len(options.judge):
+        raise InputError(
+            f"There are {len(options.judge)} judges and {len(options.judge_features)} names in judge_features; give "
+            "one name per judge, or none."
+        )
+    shares: list[dict[str, Tensor]] = []
+    for run, features in zip(options.judge, options.judge_features or (None,) * len(options.judge)):
+        judge = open_pack_matcher(run, given.pack, features, options.device)
+        similar = given.similar[: given.count]
+        shares.append({name: judge.log_shares(given.rows, captions, similar) for name, captions in systems.items()})
+    if len(shares) == 1:
+        return {JUDGE: {name: _score(joint_picks([one])) for name, one in shares[0].items()}}
+    names = [f"{JUDGE} ({number})" for number in range(1, len(shares) + 1)]
+    alone = {
+        judge: {name: _score(joint_picks([one])) for name, one in found.items()} for judge, found in zip(names, shares)
+    }
+    together = {name: _score(joint_picks([found[name] for found in shares])) for name in systems}
+    return {**alone, f"{JUDGE} (together)": together}
+
+
+def _score(right: Tensor) -> Score:
+    """The share of right captions in percent, and each."""
+    each = 100 * right.double().cpu().numpy()
+    return Score(float(each.mean()), each)
+
+
+def judge_notes(picks: Mapping[str, Score], distinct: Sequence[bool], judge: str = JUDGE) -> list[str]:
     """Bootstrap intervals over images of the judge's accuracy, and of its gain over plain captions, as sentences."""
     if not picks:
         return []
     each = [f"{name} {one.value:.1f}% [{one.low:.1f}, {one.high:.1f}]" for name, one in _intervals(picks).items()]
-    notes = ["Judge right, with 95% intervals over images: " + "; ".join(each) + "."]
+    notes = [f"{judge.capitalize()}, with 95% intervals over images: " + "; ".join(each) + "."]
     if "against" in picks:
         gain = paired_difference(picks["plain"], picks["against"])
         apart = np.asarray(distinct, bool)

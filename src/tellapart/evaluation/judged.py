@@ -1,4 +1,4 @@
-"""A matcher as the judge of captions: which of an image and its look-alikes does each caption fit best?"""
+"""Matchers as judges of captions: which of an image and its look-alikes does each caption fit best?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ BLOCK = 64
 """Captions scored at once, each with its own image and the look-alikes of all of them."""
 
 
-@torch.no_grad()
 def judge_picks(
     matcher: Matcher,
     images_of: Callable[[np.ndarray], Images],
@@ -26,7 +25,41 @@ def judge_picks(
     similar: np.ndarray,
     batch: int = CHUNK,
 ) -> Tensor:
-    """[C] bool: the judge picks image i from caption i among it and its look-alikes `similar` [C, k].
+    """[C] bool: the judge picks image i from caption i among it and its look-alikes `similar` [C, k]."""
+    return picked_first(judge_scores(matcher, images_of, texts_of, captions, similar, batch))
+
+
+def picked_first(scores: Tensor) -> Tensor:
+    """[C] bool: the first column of scores [C, 1 + k] is higher than all others.
+
+    >>> picked_first(torch.tensor([[2.0, 1.0, 0.0], [1.0, 1.0, 0.0]])).tolist()
+    [True, False]
+    """
+    return picked(scores[:, 0], scores[:, 1:])
+
+
+def joint_picks(judges: Sequence[Tensor]) -> Tensor:
+    """[C] bool: judges pick together, by the mean of their ln p(image | caption) [C, 1 + k] among the same images.
+
+    A judge that is unsure counts less than one that is sure.
+
+    >>> sure, unsure = torch.tensor([[0.9, 0.1]]).log(), torch.tensor([[0.4, 0.6]]).log()
+    >>> joint_picks([sure, unsure]).tolist(), joint_picks([unsure]).tolist()
+    ([True], [False])
+    """
+    return picked_first(torch.stack(list(judges)).mean(0))
+
+
+@torch.no_grad()
+def judge_scores(
+    matcher: Matcher,
+    images_of: Callable[[np.ndarray], Images],
+    texts_of: Callable[[Sequence[str]], Texts],
+    captions: Sequence[str],
+    similar: np.ndarray,
+    batch: int = CHUNK,
+) -> Tensor:
+    """Scores [C, 1 + k] of caption i with image i and with its look-alikes `similar` [C, k].
 
     images_of: features of images by index. texts_of: captions as the matcher's tokens.
     batch: images encoded at once.
@@ -41,8 +74,7 @@ def judge_picks(
         among = torch.cat([own[rows].unsqueeze(1), place[rows]], 1)  # [n, 1 + k]
         shown, column = torch.unique(among, return_inverse=True)
         scores = matcher.score(encoded.select(shown.to(encoded.vectors.device)), texts).float().cpu().t()  # [n, shown]
-        found = scores.gather(1, column)
-        parts.append(picked(found[:, 0], found[:, 1:]))
+        parts.append(scores.gather(1, column))
     return torch.cat(parts)
 
 

@@ -16,7 +16,8 @@ from tellapart.core.types import Images, Texts
 from tellapart.data.batches import Batches
 from tellapart.data.pack import Pack
 from tellapart.evaluation.chunks import CHUNK, chunks
-from tellapart.evaluation.judged import judge_picks
+from tellapart.evaluation.judged import judge_scores, picked_first
+from tellapart.inference.judge import scale_of
 from tellapart.metrics.captions.neighbours import nearest_rows
 from tellapart.metrics.retrieval.recall import recall, thousand_folds
 from tellapart.runs.bundled import run_name
@@ -41,10 +42,17 @@ class PackMatcher:
         There may be fewer captions than images: look-alikes are indices of `image_rows`.
         """
 
+        return picked_first(self.log_shares(image_rows, captions, similar))
+
+    @torch.no_grad()
+    def log_shares(self, image_rows: np.ndarray, captions: Sequence[str], similar: np.ndarray) -> Tensor:
+        """ln p(image | caption) [C, 1 + k] of image i and its look-alikes [C, k], by the matcher's own temperature."""
+
         def images(rows: np.ndarray) -> Images:
             return self.batches.images(image_rows[rows])
 
-        return judge_picks(self.matcher, images, self._texts, captions, similar, self.at_once)
+        scores = judge_scores(self.matcher, images, self._texts, captions, similar, self.at_once)
+        return (scores.double() * scale_of(self.matcher)).log_softmax(1)
 
     def judge(self, image_rows: np.ndarray, captions: Sequence[str], similar: np.ndarray) -> dict[str, float]:
         """Judge accuracy in percent, and among how many images."""
