@@ -64,7 +64,7 @@ from tellapart.training.validation import earlier_losses, validating_stages
 
 START = "start"
 """As a reference: the model as the stage begins."""
-REPLAYED_WIDTH = 4
+REPLAYED_WIDTH = 2
 """Captions are padded to a multiple of this many tokens where steps are replayed: few widths, few recordings."""
 
 
