@@ -202,7 +202,7 @@ def test_a_worker_ends_where_a_job_broke(pack: Path, tmp_path: Path, monkeypatch
     monkeypatch.setattr(workers, "run_job", run_job)
     ours, theirs = multiprocessing.Pipe()
     for _ in range(3):
-        ours.send("a job")
+        ours.send(("a job", True))
     work(theirs, ReproduceSettings(pack, tmp_path), "cpu", torch.get_num_threads())
     assert ours.recv() == (0.0, "not this one", False)
     _, trouble, broken = ours.recv()

@@ -22,6 +22,7 @@ from tellapart.reproduce.schedule import schedule
 from tellapart.reproduce.settings import Order, ReproduceSettings
 from tellapart.reproduce.table import RSUM, Claim, Greater, Table
 from tellapart.reproduce.workers import Clock, WorkerPool, next_job, work
+from tellapart.training.replay import NotRecordable
 
 SHARE = 0.02
 TABLE = Table(
@@ -99,6 +100,30 @@ def test_runs_follow_the_order(
     settings = ReproduceSettings(pack, tmp_path, share=SHARE, order=order, seconds_limit=limit)
     outcome = run_tables([TABLE], settings)
     assert started[: len(wanted)] == wanted and len(outcome.done) == len(started) == 6
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_job_that_cannot_be_recorded_runs_again_without(
+    pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a new process, since a failed recording may leave the device unusable; other jobs are still recorded."""
+    tried: list[tuple[str, bool]] = []
+
+    def run_job(job: Job, settings: ReproduceSettings, device: str) -> float:
+        tried.append((job.label.removeprefix("test/table: "), settings.replay))
+        if settings.replay and "longest" in job.label:
+            raise NotRecordable("a step of this stage could not be recorded")
+        return 1.0
+
+    monkeypatch.setattr(workers, "run_job", run_job)
+    told: list[str] = []
+    outcome = run_tables(
+        [TABLE], ReproduceSettings(pack, tmp_path, share=SHARE, replay=True, seconds_limit=3600.0), told.append
+    )
+    assert len(outcome.done) == 6 and not outcome.failed and not outcome.left
+    plain = [label for label, recorded in tried if not recorded]
+    assert sorted(plain) == ["longest, seed 0", "longest, seed 1"] and len(tried) == 8
+    assert sum("again, without recording" in line for line in told) == 2
 
 
 @pytest.mark.usefixtures("threads", "started")

@@ -8,7 +8,7 @@ import os
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from statistics import median
 
@@ -17,6 +17,7 @@ from tellapart.reproduce.jobs import Job
 from tellapart.reproduce.messages import Report, silent
 from tellapart.reproduce.run_job import run_job
 from tellapart.reproduce.settings import ReproduceSettings
+from tellapart.training.replay import NotRecordable
 
 SECONDS_TO_END = 10.0
 """How long a worker has to end by itself before it is killed."""
@@ -63,6 +64,8 @@ class Clock:
         return self.left() > max(self.expected(job) * 1.1, 5.0)
 
 
+NOT_RECORDABLE = "its steps cannot be recorded"
+"""The reason of a job that is to run again without recording."""
 LONGEST_FIRST: Mapping[str, int] = {}
 """Stands for places in an order that are not given."""
 
@@ -103,6 +106,8 @@ class WorkerPool:
         self.running: dict[Connection, Job] = {}
         self.processes: dict[Connection, multiprocessing.process.BaseProcess] = {}
         self.idle: list[Connection] = []
+        self.not_recordable: set[str] = set()
+        """Keys of jobs whose steps cannot be recorded."""
         self.numbers: dict[Connection, int] = {}
         """The number of each worker, from 0: a replacement has the same number and so the same device."""
 
@@ -133,7 +138,7 @@ class WorkerPool:
             connection = self.idle.pop() if self.idle else self._start_worker()
             self.pending.pop(job.key)
             self.running[connection] = job
-            connection.send(job)
+            connection.send((job, job.key not in self.not_recordable))
 
     def _start_worker(self) -> Connection:
         ours, theirs = self.context.Pipe()
@@ -170,6 +175,11 @@ class WorkerPool:
             reason = reason or f"its process ended with exit code {exit_code}"
         else:
             self.idle.append(connection)
+        if reason == NOT_RECORDABLE:
+            self.not_recordable.add(job.key)
+            self.pending[job.key] = job
+            self.report(f"again, without recording its steps: {job.label}")
+            return
         if reason is not None:
             self.outcome.failed[job.label] = reason
             self.report(f"failed: {job.label}: {reason}")
@@ -181,18 +191,21 @@ class WorkerPool:
 
 
 def work(connection: Connection, settings: ReproduceSettings, device: str, threads: int) -> None:
-    """The main function of a worker process: receive jobs, run them, send (seconds, reason of failure, broken)."""
+    """The main function of a worker process: receive jobs and whether to record their steps, run them, send (seconds,
+    reason of failure, broken)."""
     import torch
 
     torch.set_num_threads(threads)
     while True:
         try:
-            job: Job = connection.recv()
+            job, record = connection.recv()
         except EOFError:
             return
         result: tuple[float, str | None, bool]
         try:
-            result = run_job(job, settings, device), None, False
+            result = run_job(job, replace(settings, replay=settings.replay and record), device), None, False
+        except NotRecordable:
+            result = 0.0, NOT_RECORDABLE, True  # what a failed recording leaves on the device is not known
         except InputError as error:
             result = 0.0, str(error), False
         except Exception:

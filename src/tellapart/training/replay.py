@@ -28,6 +28,10 @@ REPLAYABLE = ("adam", "adamw", "adamp")
 Values = dict[str, Tensor]
 
 
+class NotRecordable(InputError):
+    """A step that cannot be recorded; it trains without recording."""
+
+
 @dataclass
 class Recording:
     graph: torch.cuda.CUDAGraph
@@ -82,7 +86,7 @@ class Replay:
                 values = self.step(own)
                 together = torch.stack([value.double() for value in values.values()])
         except RuntimeError as error:
-            raise InputError(
+            raise NotRecordable(
                 f"A step of this stage could not be recorded ({str(error).splitlines()[0]}); train without `replay`."
             ) from error
         return Recording(graph, held, list(values), together)
