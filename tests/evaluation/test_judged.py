@@ -67,7 +67,7 @@ def test_judges_together_by_hand() -> None:
     assert joint_picks([one]).tolist() == [True, True] and joint_picks([other]).tolist() == [False, False]
 
 
-def test_a_judge_shares_one_among_an_image_and_its_look_alikes(photo_world: Path) -> None:
+def test_shares_of_an_image_and_its_look_alikes_sum_to_one(photo_world: Path) -> None:
     """ln p by the matcher's own temperature: its picks are those of the scores, its shares sum to one."""
     pack = Pack(photo_world / "pack")
     judge = open_pack_matcher(photo_world / "find", pack)

@@ -116,14 +116,14 @@ def test_a_job_that_cannot_be_recorded_runs_again_without(
         return 1.0
 
     monkeypatch.setattr(workers, "run_job", run_job)
-    told: list[str] = []
+    lines: list[str] = []
     outcome = run_tables(
-        [TABLE], ReproduceSettings(pack, tmp_path, share=SHARE, replay=True, seconds_limit=3600.0), told.append
+        [TABLE], ReproduceSettings(pack, tmp_path, share=SHARE, replay=True, seconds_limit=3600.0), lines.append
     )
     assert len(outcome.done) == 6 and not outcome.failed and not outcome.left
     plain = [label for label, recorded in tried if not recorded]
     assert sorted(plain) == ["longest, seed 0", "longest, seed 1"] and len(tried) == 8
-    assert sum("again, without recording" in line for line in told) == 2
+    assert sum("again, without recording" in line for line in lines) == 2
 
 
 @pytest.mark.usefixtures("threads", "started")
