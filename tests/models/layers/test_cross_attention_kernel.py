@@ -1,6 +1,7 @@
 """The GPU kernel of cross attention against the same scores in float64, and its joined queries."""
 
 import itertools
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -57,6 +58,14 @@ def test_gradients_after_the_kernel_are_those_of_float64() -> None:
 def test_a_cpu_has_no_kernel() -> None:
     images = Encoded(torch.randn(2, 3, 4))
     assert not module._by_kernel(images.vectors, arrange(images), arrange(images))
+
+
+def test_a_torch_without_the_product_of_halves_scores_without_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    sets, example = arrange(Encoded(torch.randn(2, 3, 4))), Mock(is_cuda=True, dtype=torch.float32)
+    monkeypatch.setattr(module, "compiles", lambda device: True)
+    assert module._by_kernel(example, sets, sets)
+    monkeypatch.setattr(torch.ops.aten.mm, "overloads", lambda: ["default", "out"])
+    assert not module._by_kernel(example, sets, sets)
 
 
 def test_joined_queries_have_no_padding_between_sets() -> None:

@@ -33,7 +33,7 @@ from tellapart.models.layers.attention_blocks import (
     queries_of,
     split_blocks,
 )
-from tellapart.models.layers.half_product import half_left, half_right, scaled_product
+from tellapart.models.layers.half_product import can_multiply, half_left, half_right, scaled_product
 from tellapart.models.layers.kernels import compiles
 from tellapart.models.layers.split_product import product_of
 
@@ -186,7 +186,7 @@ def _by_kernel(example: Tensor, context_sets: Arranged, query_sets: Arranged) ->
     sizes = max((*context_sets.sizes, *query_sets.sizes), default=0)
     if not example.is_cuda or example.dtype != torch.float32 or context_sets.recorded or not sizes:
         return False
-    return sizes <= LARGEST and compiles(example.device)
+    return sizes <= LARGEST and can_multiply() and compiles(example.device)
 
 
 def _kernel_scores(

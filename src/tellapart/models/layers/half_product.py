@@ -26,6 +26,11 @@ class HalfFactor:
     scale: Tensor  # [] float32, the power of two that the numbers were multiplied by
 
 
+def can_multiply() -> bool:
+    """Whether this torch writes a product of float16 matrices in float32, as versions from 2.8 on do."""
+    return "dtype" in torch.ops.aten.mm.overloads()  # type: ignore[no-untyped-call]
+
+
 def half_left(left: Tensor) -> HalfFactor:
     """[low, high, high] of the left factor [M, K]."""
     high, low, scale = _split(left)
