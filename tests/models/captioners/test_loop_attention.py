@@ -26,9 +26,27 @@ def test_softmax_of_the_scores(images: int, captions: int, rows: int) -> None:
     torch.testing.assert_close(found, attend(keys[:few], query, mask[:few]).softmax(-1))
 
 
-def test_no_kernel_on_a_cpu_nor_without_gradients() -> None:
-    attend, keys = AdditiveAttention(8), torch.randn(2, 5, 8, requires_grad=True)
-    assert not loop_attention.by_kernel(attend, keys)
+def test_a_kernel_runs_for_learning_in_float32_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    attend, keys = AdditiveAttention(8, dropout=0.5), torch.randn(2, 5, 8, requires_grad=True)
+    assert not loop_attention.by_kernel(attend.eval(), keys)  # a CPU
+    monkeypatch.setattr(loop_attention, "compiles", lambda device: True)
+    assert loop_attention.by_kernel(attend, keys)
+    assert not loop_attention.by_kernel(attend, keys.detach())
+    assert not loop_attention.by_kernel(attend, keys.double())
+    assert not loop_attention.by_kernel(attend, keys.expand(2, 5, 8)[:0])
+    assert not loop_attention.by_kernel(attend, keys[:, :1].expand(2, loop_attention.LARGEST + 1, 8))
+    with torch.no_grad():
+        assert not loop_attention.by_kernel(attend, keys)
+    with torch.autocast("cpu"):
+        assert not loop_attention.by_kernel(attend, keys)
+    assert not loop_attention.by_kernel(attend.train(), keys)  # dropout
+
+
+def test_the_kernel_rejects_fewer_queries_than_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_attention, "by_kernel", lambda attend, keys: True)
+    loop = LoopAttention(AdditiveAttention(8), torch.randn(3, 5, 8), torch.ones(3, 5, dtype=torch.bool), (4, 3))
+    with pytest.raises(ValueError, match="3 rows on a GPU, not 2"):
+        loop(0, torch.randn(2, 8))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -25,7 +25,8 @@ LARGEST = 64
 class LoopAttention:
     """`attention(t, query)` is softmax(attend(keys, query, mask)) [N, R]; a loop of T steps calls it once per t.
 
-    keys [P, R, A], mask [P, R]; query [N, A]. A step may have fewer than N rows: the first ones.
+    keys [P, R, A], mask [P, R]; query [N, A]. A step may have fewer than N rows, the first ones; not on a GPU, where
+    captions stay in a batch to its end (`longest_first`).
     """
 
     def __init__(self, attend: AdditiveAttention, keys: Tensor, mask: Tensor, shape: tuple[int, int]) -> None:
@@ -42,6 +43,8 @@ class LoopAttention:
 
     def __call__(self, step: int, query: Tensor) -> Tensor:
         if self.by_kernel:
+            if len(query) != len(self.keys):  # the kernel would read beyond the end of the query
+                raise ValueError(f"query must have {len(self.keys)} rows on a GPU, not {len(query)}")
             weights: Tensor = _Attend.apply(self.base[step], query, *self.fixed)  # type: ignore[no-untyped-call]
             self.seen.append(query.detach())
             return weights
