@@ -94,7 +94,8 @@ def attention_weights(keys: Tensor, query: Tensor, weight: Tensor, mask: Tensor)
     """alpha [N, R] of keys [N, R, A], query [N, A], w [A] and mask [N, R] int8; all contiguous."""
     captions, rows, width = keys.shape
     weights = keys.new_empty(captions, rows)
-    _weights_kernel[(captions,)](keys, query, weight, mask, weights, **_sizes(rows, width), num_warps=WARPS)
+    with torch.cuda.device(keys.device):  # Triton launches on the current GPU, whichever the tensors are on
+        _weights_kernel[(captions,)](keys, query, weight, mask, weights, **_sizes(rows, width), num_warps=WARPS)
     return weights
 
 
@@ -104,9 +105,10 @@ def query_slopes(
     """From dL/dalpha [N, R] to dL/dscores [N, R] and dL/dquery [N, A]."""
     captions, rows, width = keys.shape
     score_slopes, found = torch.empty_like(weights), torch.empty_like(query)
-    _query_slope_kernel[(captions,)](
-        keys, query, weight, weights, weight_slopes, score_slopes, found, **_sizes(rows, width), num_warps=WARPS
-    )
+    with torch.cuda.device(keys.device):
+        _query_slope_kernel[(captions,)](
+            keys, query, weight, weights, weight_slopes, score_slopes, found, **_sizes(rows, width), num_warps=WARPS
+        )
     return score_slopes, found
 
 
@@ -114,9 +116,11 @@ def key_slopes(keys: Tensor, queries: Tensor, weight: Tensor, score_slopes: Tens
     """dL/dkeys [N, R, A] and dL/dw [A] from the queries [T, N, A] and dL/dscores [T, N, R] of all steps."""
     captions, rows, width = keys.shape
     found, scales = torch.empty_like(keys), keys.new_empty(captions, width)
-    _key_slope_kernel[(captions, triton.cdiv(width, WIDTH))](
-        keys, queries, weight, score_slopes, found, scales, len(queries), captions, **_sizes(rows, width), num_warps=4
-    )
+    steps, sizes = len(queries), _sizes(rows, width)
+    with torch.cuda.device(keys.device):
+        _key_slope_kernel[(captions, triton.cdiv(width, WIDTH))](
+            keys, queries, weight, score_slopes, found, scales, steps, captions, **sizes, num_warps=4
+        )
     return found, scales.sum(0)
 
 

@@ -92,26 +92,29 @@ def score_kernel(
     temperature, leak, aggregation, sharpness, eps = settings
     n, contexts, _ = gram.shape
     sets = len(starts) - 1
-    _score_kernel[(n, triton.cdiv(sets, GROUP))](
-        products, shrink, gram.contiguous(), products if mask is None else mask.to(torch.int8).contiguous(), lengths,
-        counted.to(torch.int8), starts, scores, sets, products.stride(0), scores.stride(0), contexts, temperature, leak,
-        sharpness, eps, MASKED=mask is not None, AGGREGATION=AGGREGATIONS[aggregation],
-        X=max(16, triton.next_power_of_2(contexts)), Y=max(16, triton.next_power_of_2(longest)), GROUP=GROUP,
-        GRAM_PRODUCT=GRAM_PRODUCT, num_warps=WARPS,
-    )  # fmt: skip
+    with torch.cuda.device(products.device):  # Triton launches on the current GPU, whichever the tensors are on
+        _score_kernel[(n, triton.cdiv(sets, GROUP))](
+            products, shrink, gram.contiguous(), products if mask is None else mask.to(torch.int8).contiguous(),
+            lengths, counted.to(torch.int8), starts, scores, sets, products.stride(0), scores.stride(0), contexts,
+            temperature, leak, sharpness, eps, MASKED=mask is not None, AGGREGATION=AGGREGATIONS[aggregation],
+            X=max(16, triton.next_power_of_2(contexts)), Y=max(16, triton.next_power_of_2(longest)), GROUP=GROUP,
+            GRAM_PRODUCT=GRAM_PRODUCT, num_warps=WARPS,
+        )  # fmt: skip
 
 
 @functools.cache
 def can_run(device: torch.device) -> bool:
-    """Whether Triton compiles a kernel here: it needs a C compiler besides the GPU. If not, one warning says so."""
+    """Whether a kernel of Triton, which needs a C compiler besides the GPU, computes what it should here. If not, one
+    warning says so."""
     one = torch.ones(1, device=device)
     starts, scores = torch.tensor([0, 1], dtype=torch.int32, device=device), torch.zeros(1, 1, device=device)
     try:
         score_kernel(
             one.view(1, 1), one, one.view(1, 1, 1), None, one, one, starts, 1, scores, (9.0, 0.0, "mean", 6.0, 1e-8)
         )
-        return abs(float(scores) - 1) < 1e-6
+        fault = "" if abs(float(scores) - 1) < 1e-6 else f"it computes {float(scores):g} instead of 1"
     except Exception as error:  # whatever the compiler raises, torch computes the same without it
-        reason = str(error).strip().partition("\n")[0]
-        warnings.warn(f"Triton cannot compile a kernel ({reason}); scoring runs in torch, slower.", stacklevel=2)
-        return False
+        fault = str(error).strip().partition("\n")[0] or type(error).__name__
+    if fault:
+        warnings.warn(f"No kernel of Triton runs on {device} ({fault}); torch computes the same, slower.", stacklevel=2)
+    return not fault
