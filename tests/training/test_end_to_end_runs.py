@@ -142,6 +142,19 @@ def test_a_batch_has_look_alikes_of_its_images(
         assert drawn & set(batch), "a look-alike of an image that stayed is in the batch"
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (JudgeTraining(look_alikes=-0.5), "from 0 to below 1, not -0.5"),
+        (JudgeTraining(look_alikes=1.0), "from 0 to below 1, not 1.0"),
+        (JudgeTraining(look_alikes=0.5, nearest=0), "at least 1, not 0"),
+    ],
+)
+def test_a_batch_needs_a_share_and_a_number_of_look_alikes(tmp_path: Path, wrong: JudgeTraining, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        train_judge(tmp_path / "pack", tmp_path / "judge", wrong)
+
+
 def test_backbones_are_compared_on_images_apart(photo_world: Path, tmp_path: Path) -> None:
     small = Comparison(
         backbones=("efficientnet-lite0@64", "efficientnet-lite0@96"),

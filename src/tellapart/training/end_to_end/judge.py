@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tellapart.core.device import usable_device
+from tellapart.core.errors import InputError
 from tellapart.data.pack import Pack
 from tellapart.features.backbones import Backbone
 from tellapart.models.inputs import ModelInputs
@@ -58,7 +59,7 @@ class JudgeTraining:
     )
     """Batches, steps and learning rates."""
     look_alikes: float = 0.0
-    """Share of every batch that is look-alikes of its other images: hard negatives."""
+    """Share of every batch that is look-alikes of its other images: hard negatives. From 0 to below 1."""
     nearest: int = 9
     """How many look-alikes of an image there are: its nearest by pooled features of the backbone before it is tuned."""
     images: Literal["all", "even", "odd"] = "all"
@@ -81,6 +82,10 @@ def train_judge(
     given: its images and captions, where they have been read for another judge.
     """
     settings, log, used = settings or JudgeTraining(), log or no_log, usable_device(device)
+    if not 0 <= settings.look_alikes < 1:
+        raise InputError(f"`look_alikes` must be a share from 0 to below 1, not {settings.look_alikes}.")
+    if settings.nearest < 1:
+        raise InputError(f"`nearest` must be at least 1, not {settings.nearest}; for none, `look_alikes` is 0.")
     torch.manual_seed(settings.seed)
     pack = Pack(data)
     backbone = backbone_to_tune(settings.backbone)
