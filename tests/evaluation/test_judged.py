@@ -12,7 +12,7 @@ from evaluation.test_captions import tiny_context
 from tellapart.core.types import Encoded, Images, Texts
 from tellapart.data.pack import Pack
 from tellapart.evaluation.distinctive import distinctive_metrics, look_alikes
-from tellapart.evaluation.judged import joint_picks, judge_picks
+from tellapart.evaluation.judged import joint_picks, judge_scores, picked_first
 from tellapart.inference.judge import scale_of
 from tellapart.inference.pack_matcher import open_pack_matcher
 
@@ -54,8 +54,8 @@ def test_a_caption_must_fit_its_own_image_best(local: bool) -> None:
     similar = np.array([[(image + 1) % 12, (image + 5) % 12] for image in range(12)])
     captions = [str(image) for image in range(12)]
     captions[3], captions[7] = "4", "2"
-    found = judge_picks(Dot(local), images_of, texts_of, captions, similar, batch=3)
-    assert found.tolist() == [image not in (3, 7) for image in range(12)]
+    scores = judge_scores(Dot(local), images_of, texts_of, captions, similar, batch=3)
+    assert picked_first(scores).tolist() == [image not in (3, 7) for image in range(12)]
 
 
 def test_judges_together_by_hand() -> None:

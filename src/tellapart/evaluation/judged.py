@@ -17,18 +17,6 @@ BLOCK = 64
 """Captions scored at once, each with its own image and the look-alikes of all of them."""
 
 
-def judge_picks(
-    matcher: Matcher,
-    images_of: Callable[[np.ndarray], Images],
-    texts_of: Callable[[Sequence[str]], Texts],
-    captions: Sequence[str],
-    similar: np.ndarray,
-    batch: int = CHUNK,
-) -> Tensor:
-    """[C] bool: the judge picks image i from caption i among it and its look-alikes `similar` [C, k]."""
-    return picked_first(judge_scores(matcher, images_of, texts_of, captions, similar, batch))
-
-
 def picked_first(scores: Tensor) -> Tensor:
     """[C] bool: the first column of scores [C, 1 + k] is higher than all others.
 
