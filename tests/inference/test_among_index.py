@@ -11,6 +11,9 @@ from tellapart.core.progress import Progress
 from tellapart.images import remote
 from tellapart.images.verified_file import VerifiedFile
 from tellapart.inference.among_index import Compared, compared_by_chooser, compared_by_index, nearest_in_index
+from tellapart.inference.caption_settings import CaptionSettings
+from tellapart.inference.index_batches import OwnImages, index_batches
+from tellapart.inference.judging import COMPARED
 from tellapart.inference.known_images import KnownImages
 from tellapart.inference.remembered_vectors import RememberedVectors
 
@@ -140,6 +143,18 @@ def test_the_index_compares_alone_without_a_chooser() -> None:
 
 def test_the_nearest_photos_are_no_copies_of_the_image() -> None:
     assert nearest_in_index(np.concatenate([BY_INDEX[:1], directions(65)]), known(), 2, 1) == [[1, 2], [5, 4]]
+
+
+@pytest.mark.parametrize(("neighbours", "compared"), [(2, COMPARED), (COMPARED + 5, COMPARED + 5)])
+def test_an_image_is_compared_with_further_photos_than_its_neighbours(neighbours: int, compared: int) -> None:
+    vectors = directions(*range(1, COMPARED + 10))
+    names = [str(number) for number in range(len(vectors))]
+    own = OwnImages(np.zeros(1, np.int64), {}, lambda rows: directions(0), lambda rows: directions(0))
+    settings = CaptionSettings(neighbours=neighbours)
+    images = KnownImages(names, vectors, "matcher")
+    (batch,) = index_batches(own, images, Chooser(""), settings, Progress(enabled=False))
+    assert batch.compared is not None and batch.compared.found.tolist() == [list(range(compared))]
+    assert batch.names(images, neighbours) == [names[:neighbours]]
 
 
 def test_a_photo_that_links_out_of_its_folder_is_not_read(tmp_path: Path) -> None:
