@@ -10,12 +10,20 @@ from typing import Any
 
 
 def changeable(package: str) -> list[str]:
-    """Names of the dataclasses in `tellapart.PACKAGE` that are not frozen."""
+    """Names of the dataclasses in `tellapart.PACKAGE` that are not frozen.
+
+    Kernels for GPUs are left out where Triton, which they import, is not installed.
+    """
     root = importlib.import_module(f"tellapart.{package}")
     found = []
     inner = [module.name for module in pkgutil.walk_packages(root.__path__, f"{root.__name__}.")]
     for module in (root.__name__, *inner):
-        own: Any = vars(importlib.import_module(module))
+        try:
+            own: Any = vars(importlib.import_module(module))
+        except ModuleNotFoundError as error:
+            if error.name != "triton":
+                raise
+            continue
         for name, value in own.items():
             made_here = inspect.isclass(value) and value.__module__ == module
             if made_here and is_dataclass(value) and not value.__dataclass_params__.frozen:
