@@ -107,8 +107,10 @@ def query_slopes(
     score_slopes, found = torch.empty_like(weights), torch.empty_like(query)
     with torch.cuda.device(keys.device):
         _query_slope_kernel[(captions,)](
-            keys, query, weight, weights, weight_slopes, score_slopes, found, **_sizes(rows, width), num_warps=WARPS
-        )
+            keys, query, weight, weights,
+            weight_slopes=weight_slopes, score_slopes=score_slopes, query_slopes=found,
+            **_sizes(rows, width), num_warps=WARPS,
+        )  # fmt: skip
     return score_slopes, found
 
 
@@ -116,11 +118,12 @@ def key_slopes(keys: Tensor, queries: Tensor, weight: Tensor, score_slopes: Tens
     """dL/dkeys [N, R, A] and dL/dw [A] from the queries [T, N, A] and dL/dscores [T, N, R] of all steps."""
     captions, rows, width = keys.shape
     found, scales = torch.empty_like(keys), keys.new_empty(captions, width)
-    steps, sizes = len(queries), _sizes(rows, width)
     with torch.cuda.device(keys.device):
         _key_slope_kernel[(captions, triton.cdiv(width, WIDTH))](
-            keys, queries, weight, score_slopes, found, scales, steps, captions, **sizes, num_warps=4
-        )
+            keys, queries, weight, score_slopes,
+            key_slopes=found, scale_slopes=scales, steps=len(queries), captions=captions,
+            **_sizes(rows, width), num_warps=4,
+        )  # fmt: skip
     return found, scales.sum(0)
 
 

@@ -206,8 +206,9 @@ def _kernel_scores(
         for (first, last, longest), queries, factor in zip(parts, joined, words):
             products, shrink = scaled_product(regions, factor)
             score_kernel(
-                products, shrink, gram, mask, queries.lengths, queries.counted, queries.starts, longest,
-                scores[rows[0] : rows[1], first:last], settings,
+                products, shrink, gram, mask,
+                lengths=queries.lengths, counted=queries.counted, starts=queries.starts, longest=longest,
+                scores=scores[rows[0] : rows[1], first:last], settings=settings,
             )  # fmt: skip
 
 
@@ -223,7 +224,9 @@ class _Scores(torch.autograd.Function):
         ctx.context_sets, ctx.query_sets, ctx.attention, ctx.limit = context_sets, query_sets, attention, limit
         scores = context_vectors.new_empty(len(context_sets.sizes), len(query_sets.sizes))
         if _by_kernel(context_vectors, context_sets, query_sets):
-            _kernel_scores(scores, context_vectors, query_vectors, context_sets, query_sets, attention, limit)
+            _kernel_scores(
+                scores, context_vectors, query_vectors, context_sets, query_sets, attention=attention, limit=limit
+            )
             return scores
         product = product_of(context_vectors)
         parts = split_blocks(query_sets.sizes, limit)

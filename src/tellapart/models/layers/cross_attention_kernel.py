@@ -94,9 +94,12 @@ def score_kernel(
     sets = len(starts) - 1
     with torch.cuda.device(products.device):  # Triton launches on the current GPU, whichever the tensors are on
         _score_kernel[(n, triton.cdiv(sets, GROUP))](
-            products, shrink, gram.contiguous(), products if mask is None else mask.to(torch.int8).contiguous(),
-            lengths, counted.to(torch.int8), starts, scores, sets, products.stride(0), scores.stride(0), contexts,
-            temperature, leak, sharpness, eps, MASKED=mask is not None, AGGREGATION=AGGREGATIONS[aggregation],
+            products=products, shrink=shrink, grams=gram.contiguous(),
+            real_contexts=products if mask is None else mask.to(torch.int8).contiguous(),
+            lengths=lengths, counted=counted.to(torch.int8), starts=starts, scores=scores, sets=sets,
+            row_stride=products.stride(0), score_stride=scores.stride(0), contexts=contexts,
+            temperature=temperature, leak=leak, sharpness=sharpness, eps=eps,
+            MASKED=mask is not None, AGGREGATION=AGGREGATIONS[aggregation],
             X=max(16, triton.next_power_of_2(contexts)), Y=max(16, triton.next_power_of_2(longest)), GROUP=GROUP,
             GRAM_PRODUCT=GRAM_PRODUCT, num_warps=WARPS,
         )  # fmt: skip
@@ -110,8 +113,9 @@ def can_run(device: torch.device) -> bool:
     starts, scores = torch.tensor([0, 1], dtype=torch.int32, device=device), torch.zeros(1, 1, device=device)
     try:
         score_kernel(
-            one.view(1, 1), one, one.view(1, 1, 1), None, one, one, starts, 1, scores, (9.0, 0.0, "mean", 6.0, 1e-8)
-        )
+            products=one.view(1, 1), shrink=one, gram=one.view(1, 1, 1), mask=None, lengths=one, counted=one,
+            starts=starts, longest=1, scores=scores, settings=(9.0, 0.0, "mean", 6.0, 1e-8),
+        )  # fmt: skip
         fault = "" if abs(float(scores) - 1) < 1e-6 else f"it computes {float(scores):g} instead of 1"
     except Exception as error:  # whatever the compiler raises, torch computes the same without it
         fault = str(error).strip().partition("\n")[0] or type(error).__name__
