@@ -25,7 +25,7 @@ class Kernel:
 
 @pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
-    """Imports a module of kernels anew, with a stand-in for Triton."""
+    """Imports a module of kernels again, with a stand-in for Triton."""
     triton: Any = ModuleType("triton")
     triton.language = ModuleType("triton.language")
     triton.jit = lambda function=None, **options: function or (lambda decorated: decorated)
