@@ -140,6 +140,7 @@ CASES = {
         lambda w: {"text": "a red ball"},
         {"like": lambda w: w.photo, "unlike": lambda w: w.photo, "without": given("a blue ball")},
     ),
+    "PhotoCaptioner.reads_index": Case(lambda w: w.captioner, lambda w: {"against": w.index.path}, {}),
     "PhotoIndex.query": Case(
         lambda w: w.index,
         lambda w: {"text": "a red ball"},

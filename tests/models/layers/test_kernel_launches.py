@@ -34,12 +34,12 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
     monkeypatch.setitem(sys.modules, "triton.language", triton.language)
     loaded: list[str] = []
 
-    def import_anew(name: str) -> Any:
+    def import_again(name: str) -> Any:
         monkeypatch.delitem(sys.modules, name, raising=False)
         loaded.append(name)
         return importlib.import_module(name)
 
-    yield import_anew
+    yield import_again
     for name in loaded:
         sys.modules.pop(name, None)
 

@@ -85,7 +85,9 @@ def train_judge(
     if not 0 <= settings.look_alikes < 1:
         raise InputError(f"`look_alikes` must be a share from 0 to below 1, not {settings.look_alikes}.")
     if settings.nearest < 1:
-        raise InputError(f"`nearest` must be at least 1, not {settings.nearest}; for none, `look_alikes` is 0.")
+        raise InputError(
+            f"The nearest images must be at least 1, not {settings.nearest}; set `look_alikes` to 0 for none."
+        )
     torch.manual_seed(settings.seed)
     pack = Pack(data)
     backbone = backbone_to_tune(settings.backbone)
